@@ -8,14 +8,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+import zipfile
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from click.testing import CliRunner
 
 from madplug import UserError
+from madplug.cli.program import main
 from madplug_testing.endpoint import completion, running_endpoint
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
@@ -25,26 +28,16 @@ KEY = "sk-inspect-0123456789"
 STUDY = """
 name = "small"
 repeats = 2
-[dataset]
-use = "files.table"
-path = "q.jsonl"
-answers = "answers.choice"
+dataset = {{use = "files.table", path = "q.jsonl", answers = "answers.choice"}}
+debate = {{paradigm = "som.debate", agents = 2, rounds = 2}}
+metrics = ["qa.oracle", "qa.accuracy"]
+observers = ["inspect.logs"]
 [models.m]
 use = "openai.chat"
 model = "fake"
 base_url = "{url}"
 attempts = 1
 price = {{prompt = 1.0, completion = 2.0}}
-[debate]
-paradigm = "som.debate"
-agents = 2
-rounds = 2
-[[metrics]]
-use = "qa.oracle"
-[[metrics]]
-use = "qa.accuracy"
-[[observers]]
-use = "inspect.logs"
 [[cells]]
 name = "two rounds"
 [[cells]]
@@ -91,26 +84,27 @@ print("[" + ",".join(read_eval_log(info).model_dump_json() for info in list_eval
     return {log["eval"]["task"]: log for log in json.loads(done.stdout)}
 
 
-def test_each_cell_is_a_log_with_its_samples_and_epochs(logs):
+def test_each_cell_is_a_log_with_its_samples_epochs_and_scores_in_the_order_of_the_run_file(logs, study):
     assert set(logs) == {"small/two rounds", "small/one/round"}
     log = logs["small/two rounds"]
     assert (log["status"], log["eval"]["config"]["epochs"]) == ("error", 2)
-    assert log["eval"]["model"] == "madplug/fake"
-    assert log["eval"]["dataset"]["sample_ids"] == ["q1", "q2", "q3"]
+    assert (log["eval"]["model"], log["eval"]["dataset"]["sample_ids"]) == ("madplug/fake", ["q1", "q2", "q3"])
     assert [(s["id"], s["epoch"]) for s in log["samples"]] == [(q, e) for e in (1, 2) for q in ("q1", "q2", "q3")]
-    assert log["samples"][0]["target"] == ["A"]
-    assert log["samples"][0]["choices"] == ["Rome", "Oslo"]
-
-
-def test_scores_are_those_of_the_study(logs, study):
-    log = logs["small/two rounds"]
+    first = log["samples"][0]
+    assert (first["target"], first["choices"]) == (["A"], ["Rome", "Oslo"])
+    assert first["messages"][1]["content"].startswith("Agent 1:\n\n")
     values = {(s["id"], s["epoch"]): s["scores"]["qa.accuracy"]["value"] for s in log["samples"] if s["scores"]}
-    assert values["q1", 1] == 1
-    assert values["q2", 1] == 0
-    [score] = [s for s in log["results"]["scores"] if s["name"] == "qa.accuracy"]
+    assert (values["q1", 1], values["q2", 1]) == (1, 0)
+    [scored] = [e for e in first["events"] if e["event"] == "score"]
+    assert list(scored["score"]["value"]) == ["qa.oracle", "qa.accuracy"]
+    _, score = log["results"]["scores"]
+    assert [score["name"] for score in log["results"]["scores"]] == ["qa.oracle", "qa.accuracy"]
     summary = json.loads((study / "summary.json").read_text())["cells"][0]["metrics"]["qa.accuracy"]
-    assert score["metrics"]["mean"]["value"] == summary["mean"]
-    assert [score["metrics"][f"ci95_{end}"]["value"] for end in ("low", "high")] == summary["ci95"]
+    assert [score["metrics"][name]["value"] for name in ("mean", "ci95_low", "ci95_high")] == [
+        summary["mean"], *summary["ci95"]]
+    failed = [s for s in log["samples"] if s["error"]]
+    assert {s["id"] for s in failed} == {"q3"}
+    assert log["results"]["completed_samples"] == 4
 
 
 def test_agents_are_spans_within_rounds_and_calls_are_model_events(logs):
@@ -127,14 +121,6 @@ def test_agents_are_spans_within_rounds_and_calls_are_model_events(logs):
     assert answers == [(f"round {i}", "- Agent 1: A\n- Agent 2: A") for i in (1, 2)], "or the viewer leaves rounds out"
 
 
-def test_what_the_viewer_lists_is_named_and_in_the_order_of_the_run_file(logs):
-    log = logs["small/two rounds"]
-    assert [score["name"] for score in log["results"]["scores"]] == ["qa.oracle", "qa.accuracy"]
-    [scored] = [e for e in log["samples"][0]["events"] if e["event"] == "score"]
-    assert list(scored["score"]["value"]) == ["qa.oracle", "qa.accuracy"]
-    assert log["samples"][0]["messages"][1]["content"].startswith("Agent 1:\n\n")
-
-
 def test_usage_is_that_of_the_debate_even_if_another_cell_paid(logs):
     for task, calls in (("small/two rounds", 4), ("small/one/round", 2)):
         usage = logs[task]["samples"][0]["model_usage"]["m"]
@@ -142,45 +128,41 @@ def test_usage_is_that_of_the_debate_even_if_another_cell_paid(logs):
         assert usage["total_cost"] == pytest.approx(calls * 16e-6)
 
 
-def test_a_failed_debate_is_an_error(logs):
-    failed = [s for s in logs["small/two rounds"]["samples"] if s["error"]]
-    assert {s["id"] for s in failed} == {"q3"}
-    assert logs["small/two rounds"]["results"]["completed_samples"] == 4
-
-
 def test_no_key_is_in_a_log(study):
-    assert all(KEY.encode() not in path.read_bytes() for path in (study / "inspect").iterdir())
-    import zipfile
-
     for path in (study / "inspect").iterdir():
+        assert KEY.encode() not in path.read_bytes()
         with zipfile.ZipFile(path) as file:
             for name in file.namelist():
-                try:
+                with suppress(NotImplementedError):  # a compression that this Python does not know
                     assert KEY.encode() not in file.read(name)
-                except NotImplementedError:  # a compression that this Python does not know
-                    continue
 
 
-def test_the_command_writes_the_same_logs_again(study, tmp_path):
-    done = subprocess.run([sys.executable, "-m", "madplug", "inspect", str(study), "--output", str(tmp_path / "logs")],
-                          capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "2 logs in" in done.stdout
-    assert {p.name for p in (tmp_path / "logs").iterdir()} == {p.name for p in (study / "inspect").iterdir()}
+def test_the_command_writes_the_same_logs_again_for_cells_with_debates_that_have_ended(study, tmp_path):
+    copy = shutil.copytree(study, tmp_path / study.name)  # logs are named after the folder
+    names = {path.name for path in (study / "inspect").iterdir()}
+    for change, expected in (("SELECT 1", names), ("DELETE FROM debates WHERE cell = 'two rounds'", {
+            name for name in names if name.startswith("one-round")}), ("DELETE FROM debates", set())):
+        with closing(sqlite3.connect(copy / "study.db")) as db, db:
+            db.execute(change)
+        output = tmp_path / f"{len(expected)} logs"
+        done = CliRunner().invoke(main, ["inspect", str(copy), "--output", str(output)])
+        assert done.exit_code == (0 if expected else 2), done.output
+        assert ("2 logs in" in done.stdout, "no debate has ended yet" in done.stderr) == (
+            len(expected) == 2, not expected)
+        assert {path.name for path in output.glob("*")} == expected
 
 
-def test_a_cell_without_a_debate_that_has_ended_has_no_log(study, tmp_path):
-    shutil.copytree(study, tmp_path / "study")
-    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
-        db.execute("DELETE FROM debates WHERE cell = 'two rounds'")
-    (log,) = write_logs(tmp_path / "study", tmp_path / "logs")
-    assert log.name.startswith("one-round")
-    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
-        db.execute("DELETE FROM debates")
-    done = subprocess.run([sys.executable, "-m", "madplug", "inspect", str(tmp_path / "study")],
-                          capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 2
-    assert "no debate has ended yet" in done.stderr
+def get(url, process):
+    for _ in range(600):
+        assert process.poll() is None
+        try:
+            with urlopen(url, timeout=30) as response:
+                return response.read()
+        except URLError as error:
+            if hasattr(error, "status"):
+                raise
+            time.sleep(0.1)
+    raise AssertionError(f"{url} does not answer")
 
 
 def test_its_viewer_shows_them(study):
@@ -198,19 +180,6 @@ def test_its_viewer_shows_them(study):
     finally:
         viewer.terminate()
         viewer.wait()
-
-
-def get(url, process):
-    for _ in range(600):
-        assert process.poll() is None
-        try:
-            with urlopen(url, timeout=30) as response:
-                return response.read()
-        except URLError as error:
-            if hasattr(error, "status"):
-                raise
-            time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")
 
 
 def test_no_link_of_somebody_elses_study_is_followed(study, tmp_path):

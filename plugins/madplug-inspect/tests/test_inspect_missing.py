@@ -15,18 +15,12 @@ pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is not None, reason="ins
 SAID = "needs inspect_ai, which is not installed: pip install 'madplug-inspect"
 
 
-def test_the_command(tmp_path):
+def test_the_command_the_data_set_and_the_observer_say_what_to_install(tmp_path):
     done = CliRunner().invoke(main, ["inspect", str(tmp_path)])
     assert done.exit_code == 2
     assert SAID in done.stderr
-
-
-def test_the_data_set():
     with pytest.raises(UserError, match=r"inspect.dataset needs inspect_ai"):
         Imported(source="inspect_ai.dataset:example_dataset").size()
-
-
-def test_the_observer_and_the_debate_goes_on():
     played = play(replies=lambda request: "A", observers=[Logs()])
     assert SAID in played.problems[0]
-    assert played.result.error is None
+    assert played.result.error is None, "the debate goes on"
