@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,6 +36,15 @@ class Drawn:
         table = {"debate": {"agents": self.agents, "rounds": self.rounds}, "oracle": self.oracle,
                  "dataset": {"use": "none.such"}, "metrics": [{"use": "qa.accuracy"}]}
         return {**table, **self.table, "debate": {**table["debate"], **self.table.get("debate", {})}}
+
+
+def sweep(skill=lambda levels: 0.6, **factors):
+    """A cell for each combination of these settings of the debate, called as a sweep calls it."""
+    for values in product(*factors.values()):
+        levels = dict(zip(factors, values, strict=True))
+        sizes = {name: levels[name] for name in ("agents", "rounds") if name in levels}
+        yield Drawn(",".join(f"{name}={level}" for name, level in levels.items()), skill(levels), **sizes,
+                    settings={f"debate.{name}": level for name, level in levels.items()})
 
 
 def debate(cell, sample, repeat=0, *, seed=0, size=20, question="question"):
@@ -77,68 +87,70 @@ def _decision(cell, dice, keys):
     return Decision(best, best, agreed=agreed, fallback=not agreed, scores=counts)
 
 
-def draw(cells, samples, repeats=1, **more):
-    """Every debate of these cells."""
-    return (debate(c, s, r, **more) for c in cells for r in range(repeats) for s in range(samples))
+def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=(), source=None) -> Path:
+    """A study's directory with these debates, as the host would have left it.
 
-
-def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=True, name=None, source=None) -> Path:
-    """A study's directory with these debates, as the host would have left it."""
+    summary: what its summary says beside what every one does; None for a study without a summary.
+    """
     async def keep():
         store = open_recorder(folder)
-        if cells:
-            await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells},
-                                               "recorded_from": source})
+        await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells},
+                                           "recorded_from": source})
         if planned is not None:
             await store.keep_fact("planned", planned)
-        waiting = []
-        for result in debates:
-            waiting.append(store.finish_debate(result))
-            if len(waiting) == 2000:
-                await asyncio.gather(*waiting)
-                waiting = []
-        await asyncio.gather(*waiting)
+        left = iter(debates)
+        while waiting := [store.finish_debate(result) for result in islice(left, 2000)]:
+            await asyncio.gather(*waiting)
         store.close()
     asyncio.run(keep())
-    if summary:
-        told = {"study": name or folder.name, "status": "finished",
+    if summary is not None:
+        told = {"study": folder.name, "status": "finished",
                 "cells": [{"cell": c.name, "settings": c.settings, "oracle": c.oracle} for c in cells]}
-        (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+        (folder / "summary.json").write_text(json.dumps(told | dict(summary)), encoding="utf-8")
     return folder
 
 
 @pytest.fixture
 def study(tmp_path):
-    """Draw a study and get its directory: `study([Drawn("a"), Drawn("b")], samples=50)`."""
-    def study(cells, samples=40, repeats=1, name="study", planned=None, summary=True, change=lambda d: d, source=None,
-              **more):
-        debates = [change(d) for d in draw(cells, samples, repeats, **more)]
-        return write(tmp_path / name, filter(None, debates), cells, repeats=repeats, planned=planned, summary=summary,
-                     name=name, source=source)
+    """Draw a study and get its directory: `study([Drawn("a"), Drawn("b")], samples=50)`.
+
+    change: what a debate becomes; None for none. metrics: scores of every debate, beside its own.
+    """
+    def study(cells, samples=40, repeats=1, name="study", change=lambda d: d, metrics=(), planned=None, summary=(),
+              source=None, **more):
+        cells = list(cells)
+        drawn = (change(debate(c, s, r, **more)) for c in cells for r in range(repeats) for s in range(samples))
+        debates = (replace(d, metrics=d.metrics | dict(metrics)) for d in drawn if d is not None)
+        return write(tmp_path / name, debates, cells, repeats=repeats, planned=planned, summary=summary, source=source)
     return study
 
 
 @pytest.fixture(scope="session")
 def kit():
     """The functions above, for tests that need more than a drawn study."""
-    return SimpleNamespace(Drawn=Drawn, debate=debate, draw=draw, write=write, replace=replace)
+    return SimpleNamespace(Drawn=Drawn, sweep=sweep, debate=debate, write=write, replace=replace)
+
+
+SKILLS = {"consensus.majority": 0.5, "consensus.unanimity": 0.55, "voting.simple": 0.9, "voting.ranked": 0.95}
+DATA = ({"use": "benchmarks.bbh", "path": "data/bbh_ordering.jsonl"}, {"use": "benchmarks.mmlu", "path": "mmlu.jsonl"})
+
+
+@pytest.fixture(scope="session")
+def crossed(tmp_path_factory):
+    """Four decisions on two data sets of 30 questions each; every second one of MMLU's has no reference."""
+    cells = [Drawn(f"decision={use},dataset={data['use']}", skill=skill, rounds=3, stop_when_agreed=True,
+                   settings={"debate.decision": use, "dataset": data}, table={"dataset": data})
+             for (use, skill), data in product(SKILLS.items(), DATA)]
+
+    def of_its_data(d):
+        mmlu, id = "mmlu" in d.cell, f"{'mmlu' in d.cell}{d.sample.id}"
+        return replace(d, sample=replace(d.sample, id=id, question=id),
+                       references=() if mmlu and int(d.sample.id[1:]) % 2 else ("A",))
+    debates = (of_its_data(debate(*place)) for place in product(cells, range(30), range(3)))
+    return write(tmp_path_factory.mktemp("crossed") / "study", debates, cells, repeats=3)
 
 
 @pytest.fixture
-def madplug():
-    """Run the program: `madplug("report", folder)`."""
-    from click.testing import CliRunner
-
-    from madplug.cli.program import main
-
-    return lambda *words: CliRunner().invoke(main, [str(w) for w in words], prog_name="madplug")
-
-
-@pytest.fixture
-def refused(madplug):
+def refused(program):
     """What `madplug report` says of a mistake: `refused(folder, "--metric", "x")`."""
-    def refused(*words):
-        done = madplug("report", *words)
-        assert (done.exit_code, "Traceback" in done.output) == (2, False), done.output
-        return done.stderr
-    return refused
+    return lambda *words: program("report", *words, status=2).stderr

@@ -2,30 +2,33 @@
 
 import itertools
 import re
+from functools import cache
 from html import unescape
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
+from scipy import stats
 
-from madplug import Decision, Usage
+from madplug import Decision, Picture, Usage
+from madplug.rows import plain
 from madplug_report.building import build
 from madplug_report.charts import charts, write_figures
+from madplug_report.charts.heat import MIDDLE, SHADES, luminance
 from madplug_report.charts.style import COLOURS, SERIES, css
 
 EVERY = {"accuracy", "cost", "surface", "outcomes", "rounds", "flips", "dynamics", "seconds", "by-round", "lone"}
 _TEXT = re.compile(r'<text style="font-size: ([\d.]+)px;[^"]*?(?:text-anchor: (\w+))?(?:; fill: [^"]*)?" '
                    r'(?:x="([-\d.]+)" y="([-\d.]+)" )?transform="([^"]*)">([^<]*)</text>')
-_WIDTHS = {}
 
 
+@cache
 def wide(text, size):
     """How wide a text is in the widest of the fonts that the page names."""
-    if (text, size) not in _WIDTHS:
-        prop = FontProperties(family="DejaVu Sans", size=size)
-        _WIDTHS[text, size] = TextToPath().get_text_width_height_descent(text, prop, ismath=False)[0]
-    return _WIDTHS[text, size]
+    prop = FontProperties(family="DejaVu Sans", size=size)
+    return TextToPath().get_text_width_height_descent(text, prop, ismath=False)[0]
 
 
 def boxes(svg):
@@ -33,8 +36,7 @@ def boxes(svg):
     assert len(re.findall("<text ", svg)) == len(_TEXT.findall(svg))
     for size, anchor, x, y, transform, text in _TEXT.findall(svg):
         size, moved = float(size), re.match(r"translate\(([-\d.]+) ([-\d.]+)\)", transform)
-        at = moved.groups() if moved else (x, y)
-        x, y = map(float, at)
+        x, y = map(float, moved.groups() if moved else (x, y))
         width = wide(unescape(text), size)
         left = x - {"middle": width / 2, "end": width}.get(anchor, 0)
         if "rotate(-90" in transform:
@@ -49,15 +51,12 @@ def collisions(svg):
     width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
     found = list(boxes(svg))
     out = [t for t, (a, b, c, d) in found if a < -0.5 or b < -0.5 or c > width + 0.5 or d > height + 0.5]
-    by_place = sorted(found, key=lambda item: item[1][1])
-    pairs = []
-    for i, (one, (a, b, c, d)) in enumerate(by_place):
-        for other, (e, f, g, h) in itertools.islice(by_place, i + 1, None):
-            if f > d:
-                break
-            if min(c, g) - max(a, e) > 0.5 and min(d, h) - max(b, f) > 0.5:
-                pairs.append((one, other))
-    return out + pairs
+    return out + [(one, other) for (one, (a, b, c, d)), (other, (e, f, g, h)) in itertools.combinations(found, 2)
+                  if min(c, g) - max(a, e) > 0.5 and min(d, h) - max(b, f) > 0.5]
+
+
+def made_of(report, fit=None):
+    return {c.name: c for c in charts(report, fit)}
 
 
 def three(kit):
@@ -66,17 +65,15 @@ def three(kit):
             kit.Drawn("debate", rounds=3, stop_when_agreed=True, undecided=0.05, failed=0.05)]
 
 
-def swept(kit, decisions, agents, rounds):
-    return [kit.Drawn(f"decision={d},agents={a},rounds={r}", skill=0.4 + 0.03 * a, agents=a, rounds=r,
-                      settings={"debate.decision": d, "debate.agents": a, "debate.rounds": r})
-            for d in decisions for a in agents for r in rounds]
-
-
 NAMES = ("consensus.majority", "voting.simple", "voting.ranked", "freemad.score", "judge.synthesis", "eot.consistent")
 
 
+def swept(kit, decisions, agents, rounds):
+    return kit.sweep(lambda levels: 0.4 + 0.03 * levels["agents"], decision=decisions, agents=agents, rounds=rounds)
+
+
 @pytest.mark.parametrize("cells", [1, 3, 12, 144])
-def test_labels_do_not_collide(study, kit, cells):
+def test_labels_do_not_collide_and_no_colour_and_no_name_inside_a_picture_is_another_s(study, kit, cells):
     drawn = {1: lambda: [kit.Drawn("only", rounds=3)], 3: lambda: three(kit),
              12: lambda: swept(kit, NAMES[:3], (2, 3), (1, 4)),
              144: lambda: swept(kit, NAMES, (2, 3, 4, 5, 7, 10), (1, 2, 3, 5))}[cells]()
@@ -85,13 +82,25 @@ def test_labels_do_not_collide(study, kit, cells):
     assert {c.name for c in made} == (EVERY - swept_charts if cells < 12 else EVERY | swept_charts)
     for chart in made:
         assert (chart.name, collisions(chart.svg)) == (chart.name, [])
+        names = re.findall(r'\bid="([^"]*)"', chart.svg)
+        assert names
+        assert all(n.startswith(chart.name + "-") for n in names)
+        used = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', chart.svg)
+        assert {a or b for a, b in used} <= set(names)
+        fixed = set(re.findall(r"(?<!, )#[0-9a-f]{6}", chart.svg))
+        shaded = cells > 3 or chart.name in ("surface", "flips", "dynamics")
+        assert shaded or fixed <= {"#ffffff"}, (chart.name, fixed)
 
 
-def test_long_broad_and_foreign_names_have_room_and_stay_different(study, kit):
-    names = ["W" * 90, "x" * 200, "x" * 99 + "y" + "x" * 100, "decision=" + "very.long.name" * 9, "m@%&" * 20, "q"]
+def test_long_broad_and_foreign_names_have_room_and_stay_different_and_oracle_is_on_every_chart(study, kit):
+    names = ["W" * 90, "x" * 200, "x" * 99 + "y" + "x" * 100, "decision=" + "very.long.name" * 9, "m@%&" * 20,
+             "$x^2$ and \\frac{"]  # mathematics is only text
     made = charts(build([study([kit.Drawn(n, oracle=True) for n in names], samples=5, planned=99)]))
     for chart in made:
         assert (chart.name, collisions(chart.svg)) == (chart.name, [])
+        assert "(oracle)" in chart.svg
+        assert "components saw the references" in chart.svg
+    assert "$x^2$ and \\frac{ (oracle)" in made[0].svg
     shown = [t for t, _ in boxes(made[0].svg) if t.startswith("x")]
     assert len(set(shown)) == 2
     assert all(t.endswith(("(oracle) #2", "(oracle) #3")) for t in shown)
@@ -101,103 +110,71 @@ COSTS = {"chain of thought": (1, 95), "self-consistency": (6, 592), "vote": (6, 
          "ordered": (6, 988), "anti-conformity": (6, 1091), "memory": (6, 1153)}
 
 
-def equal_calls(study, kit, costs, more=""):
-    """The chart of cells with these calls and tokens."""
-    def change(d):
-        calls, tokens = costs[d.cell.removesuffix(more)]
-        return kit.replace(d, calls=calls, tokens=Usage(tokens, 0))
-    report = build([study([kit.Drawn(n + more, skill=0.5) for n in costs], samples=30, change=change)])
-    return next(c for c in charts(report) if c.name == "cost")
+@pytest.fixture
+def cost(study, kit):
+    """The chart of cells with these calls and tokens, and its texts."""
+    def cost(costs, more=""):
+        def change(d):
+            calls, tokens = costs[d.cell.removesuffix(more)]
+            return kit.replace(d, calls=calls, tokens=Usage(tokens, 0))
+        report = build([study([kit.Drawn(n + more, skill=0.5) for n in costs], samples=30, change=change)])
+        (chart,) = (c for c in charts(report) if c.name == "cost")
+        assert collisions(chart.svg) == []
+        return chart, [t for t, _ in boxes(chart.svg)]
+    return cost
 
 
-def test_points_have_names_where_there_is_room_for_all(study, kit):
-    svg = equal_calls(study, kit, COSTS).svg
-    assert collisions(svg) == []
-    texts = [t for t, _ in boxes(svg)]
+def test_points_have_names_where_there_is_room_for_all_and_equal_calls_are_said_and_not_drawn(cost):
+    chart, texts = cost(COSTS)
     assert [texts.count(name) for name in COSTS] == [1] * 7
     assert not {"1", "7"} & set(texts)
-
-
-def test_points_have_numbers_where_names_would_cover_something(study, kit):
-    svg = equal_calls(study, kit, COSTS, ", of which the settings are said, too").svg
-    assert collisions(svg) == []
-    assert {str(i) for i in range(1, 8)} <= {t for t, _ in boxes(svg)}
-
-
-def test_equal_calls_are_said_and_not_drawn(study, kit):
-    chart = equal_calls(study, kit, COSTS)
     assert "calls per debate" not in chart.svg
     assert (chart.title, "Calls per debate: 1 or 6." in chart.caption) == ("Accuracy against tokens", True)
-    chart = equal_calls(study, kit, COSTS | {"memory": (12, 1153)})
-    assert "calls per debate" in chart.svg
+    assert {"0", "200", "400"} <= set(texts)
 
 
-def test_costs_are_on_a_logarithm_only_if_it_spreads_them(study, kit):
-    even = "0", "200", "400"
-    assert set(even) <= {t for t, _ in boxes(equal_calls(study, kit, COSTS).svg)}
-    doubled = equal_calls(study, kit, {f"c{i}": (6, 100 * 2**i) for i in range(5)}).svg
-    assert {"100", "200", "500", "1,000"} <= {t for t, _ in boxes(doubled)}
+@pytest.mark.parametrize(("costs", "more", "shown"), [
+    (COSTS, ", of which the settings are said, too", {str(i) for i in range(1, 8)}),
+    (COSTS | {"memory": (12, 1153)}, "", {"calls per debate"}),
+    ({f"c{i}": (6, 100 * 2**i) for i in range(5)}, "", {"100", "200", "500", "1,000"})],
+    ids=["numbers where names would cover something", "calls that differ", "a logarithm if it spreads the costs"])
+def test_costs_are_drawn_so_that_they_can_be_told_apart(cost, costs, more, shown):
+    chart, texts = cost(costs, more)
+    assert shown <= {*texts, *(["calls per debate"] if "calls per debate" in chart.svg else [])}
 
 
-def test_mathematics_in_a_name_is_only_text(study, kit):
-    (chart, *_) = charts(build([study([kit.Drawn("$x^2$ and \\frac{")], samples=5)]))
-    assert "$x^2$ and \\frac{" in chart.svg
-
-
-def test_a_chart_that_would_mislead_says_so_on_itself(study, kit):
-    made = {c.name: c.svg for c in charts(build([study(three(kit), samples=5, planned=100)]))}
-    assert set(made) == EVERY - {"surface"}
-    for svg in made.values():
-        assert "read with care: 5 samples in the smallest cell" in svg
-        assert "read with care: unfinished: 15 of 100 debates are there" in svg
-    assert "read with care: one repeat" in made["accuracy"]
-    assert "read with care: one repeat" in made["cost"]
-
-
-def test_a_chart_of_a_study_with_nothing_to_warn_of_does_not(study, kit):
-    for chart in charts(build([study([kit.Drawn("a"), kit.Drawn("b")], samples=40, repeats=2)])):
+def test_a_chart_that_would_mislead_says_so_on_itself_and_no_other_does(study, kit):
+    for chart in charts(build([study(three(kit), samples=5, planned=100)])):
+        for text in ("5 samples in the smallest cell", "unfinished: 15 of 100 debates are there",
+                     *(["one repeat"] if chart.name in ("accuracy", "cost") else [])):
+            assert f"read with care: {text}" in chart.svg
+    for chart in charts(build([study([kit.Drawn("a"), kit.Drawn("b")], samples=40, repeats=2, name="good")])):
         assert "read with care" not in chart.svg
 
 
-def test_oracle_is_on_every_chart(study, kit):
-    for chart in charts(build([study([kit.Drawn("a", oracle=True)], samples=40, repeats=2)])):
-        assert "a (oracle)" in chart.svg
-        assert "components saw the references" in chart.svg
+@pytest.mark.parametrize("judged", [False, True])
+def test_what_is_right_is_not_shown_where_it_cannot_be_judged(study, kit, judged):
+    references = ("A",) if judged else ("the letter A",)
+    made = charts(build([study([kit.Drawn("a")], change=lambda d: kit.replace(d, references=references))]))
+    (flips,) = (c for c in made if c.name == "flips")
+    assert ("wrong to right" in flips.svg, "not spelled as answers are" in flips.caption) == (judged, not judged)
 
 
-def test_what_is_right_is_not_shown_where_it_cannot_be_judged(study, kit):
-    def change(d):
-        return kit.replace(d, references=("the letter A",))
-    made = {c.name: c for c in charts(build([study([kit.Drawn("a")], samples=40, change=change)]))}
-    assert "wrong to right" not in made["flips"].svg
-    assert "not spelled as answers are" in made["flips"].caption
-    made = {c.name: c for c in charts(build([study([kit.Drawn("a")], samples=40, name="judged")]))}
-    assert "wrong to right" in made["flips"].svg
-
-
-def test_debates_of_one_round_have_no_flips_and_single_agents_no_agreement(study, kit):
-    made = {c.name for c in charts(build([study([kit.Drawn("a", agents=1, rounds=1)], samples=9)]))}
-    assert not made & {"flips", "dynamics", "surface"}
-
-
-def test_every_name_inside_a_picture_is_its_own(study, kit):
-    made = charts(build([study(three(kit), samples=9)]))
-    for chart in made:
-        names = re.findall(r'\bid="([^"]*)"', chart.svg)
-        assert names
-        assert all(n.startswith(chart.name + "-") for n in names)
-        used = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', chart.svg)
-        assert {a or b for a, b in used} <= set(names)
+@pytest.mark.parametrize(("cell", "repeats", "names", "there"), [
+    ({"agents": 1, "rounds": 1}, 1, {"flips", "dynamics", "surface"}, False),  # nothing changes, and nobody agrees
+    ({}, 2, {"repeats"}, False), ({}, 4, {"repeats"}, True),  # boxes need three
+    ({}, 1, {"alterations"}, False)])  # notes of another shape
+def test_a_chart_is_drawn_only_where_there_is_something_to_show(study, kit, cell, repeats, names, there):
+    made = made_of(build([study([kit.Drawn("a", **cell)], samples=9, repeats=repeats, change=lambda d: kit.replace(
+        d, notes={"voting": {"alterations": 3}}))]))
+    assert names & made.keys() == (names if there else set())
+    assert all(collisions(chart.svg) == [] for chart in made.values())
 
 
 # Colours
 
-def rgb(value):
-    return np.array([int(value[i:i + 2], 16) for i in (1, 3, 5)]) / 255
-
-
 def linear(value):
-    c = rgb(value)
+    c = np.array([int(value[i:i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
@@ -208,7 +185,8 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("theme", [0, 1])
 @pytest.mark.parametrize(("names", "least"), [(("text", "quiet", "warn"), 4.5), ((*SERIES, "grey"), 3.0)])
-def test_colours_stand_out_from_the_page(theme, names, least):
+def test_colours_stand_out_from_the_page_in_both_themes(theme, names, least):
+    assert "prefers-color-scheme:dark" in css()
     for name in names:
         assert contrast(COLOURS[name][theme], COLOURS["page"][theme]) >= least, name
 
@@ -234,151 +212,119 @@ def test_the_first_colours_of_lines_are_told_apart_by_everybody(theme, kind):
         assert np.linalg.norm(a - b) > 15
 
 
-def test_the_page_has_both_themes_and_no_colour_of_a_chart_is_fixed(study, kit):
-    assert "prefers-color-scheme:dark" in css()
-    for chart in charts(build([study(three(kit), samples=9)])):
-        fixed = set(re.findall(r"(?<!, )#[0-9a-f]{6}", chart.svg))
-        shades = chart.name in ("surface", "flips", "dynamics")
-        assert shades or fixed <= {"#ffffff"}, (chart.name, fixed)
-
-
 # Figures of papers
 
-def seen(kit):
-    """Every message has seen those of the round before, in the order of the agents."""
-    def change(d):
-        last = {}
-        for m in d.messages:
-            last.setdefault(m.round, []).append(m.id)
-        return kit.replace(d, messages=tuple(kit.replace(m, seen=tuple(last.get(m.round - 1, ()))) for m in d.messages))
-    return change
-
-
-def challenged(kit):
-    """Two settings of a challenge, one of which is never right."""
-    def change(d):
-        found = {f"challenge.outcome.{setting}.{part}": share for setting, shares in {
-            "wrong": (0.5, 0.25, 0.75, 0.0), "history": (0.25, 0.0, 1.0, 0.0)}.items()
-            for part, share in zip(("rate", "higher", "same", "lower"), shares, strict=True)}
-        return kit.replace(d, metrics={**d.metrics, **found})
-    return change
-
-
-def voted(kit):
-    """A vote that persons' names would have decided the other way, and a history would have left undecided."""
-    note = {"presentation": "anonymous", "solutions": [{"number": 1, "key": "A"}, {"number": 2, "key": "B"}],
-            "scores": [2.0, 1.0], "leading": [1],
-            "alterations": {"public": {"scores": [1.0, 2.0], "leading": [2]},
-                            "history": {"scores": [1.0, 1.0], "leading": [1, 2]}}}
-
-    def change(d):
-        score = 1.0 if d.decision and d.decision.key == "A" else 0.0
-        return kit.replace(d, notes={"voting": [note]}, metrics={"qa.accuracy": score})
-    return change
-
-
-def made_of(report, fit=None):
-    return {c.name: c for c in charts(report, fit)}
-
-
-def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells(study, kit):
-    report = build([study(swept(kit, NAMES[:2], (2, 3, 5), (1,)), samples=12, repeats=2)])
-    chart = made_of(report)["over-agents"]
-    assert [(row["agents"], row["line"]) for row in chart.rows] == [
-        (a, n) for n in NAMES[:2] for a in (2.0, 3.0, 5.0)]
-    assert "std over repeats" in chart.caption
-    by_name = {(c["factors"]["agents"], c["factors"]["decision"]): c["metrics"]["qa.accuracy"] for c in report["cells"]}
-    for row in chart.rows:
-        own = by_name[f"{row['agents']:g}", row["line"]]
-        assert (row["mean"], row["std"]) == (own["mean"], own["std"])
-    assert "over-rounds" not in made_of(report)
-
-
-@pytest.mark.parametrize("kind", ["linear", "log"])
-def test_a_regression_is_that_of_scipy(study, kit, kind):
-    from scipy import stats
-
-    report = build([study(swept(kit, NAMES[:1], (2, 3, 5, 9), (1,)), samples=10)])
-    *points, fit = made_of(report, kind)["over-agents"].rows
-    x = np.array([row["agents"] for row in points])
-    theirs = stats.linregress(np.log(x) if kind == "log" else x, [row["mean"] for row in points])
-    assert (fit["slope"], fit["intercept"]) == (pytest.approx(theirs.slope), pytest.approx(theirs.intercept))
-    assert fit["r2"] == pytest.approx(theirs.rvalue**2)
-
-
-def test_boxes_need_three_repeats(study, kit):
-    cells = [kit.Drawn("a"), kit.Drawn("b")]
-    assert "repeats" not in made_of(build([study(cells, samples=5, repeats=2, name="two")]))
-    chart = made_of(build([study(cells, samples=5, repeats=4, name="four")]))["repeats"]
-    assert len(chart.rows) == 8
-    assert collisions(chart.svg) == []
+@pytest.mark.parametrize("kind", [None, "linear", "log"])
+def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells_with_the_regression_of_scipy(study, kit, kind):
+    report = build([study(swept(kit, NAMES[:2], (2, 3, 5, 9), (1,)), samples=12, repeats=2)])
+    made = made_of(report, kind)
+    rows = made["over-agents"].rows
+    by_name = {(c["factors"]["decision"], float(c["factors"]["agents"])): c["metrics"]["qa.accuracy"]
+               for c in report["cells"]}
+    points = [row for row in rows if row.get("agents")]
+    assert [(row["line"], row["agents"], row["mean"], row["std"]) for row in points] == [
+        (*place, own["mean"], own["std"]) for place, own in by_name.items()]
+    assert "std over repeats" in made["over-agents"].caption
+    assert "over-rounds" not in made
+    fits = [row for row in rows if row not in points]
+    assert len(fits) == (2 if kind else 0)
+    for fit, name in zip(fits, NAMES, strict=False):
+        x, y = zip(*((row["agents"], row["mean"]) for row in points if row["line"] == name), strict=True)
+        theirs = stats.linregress(np.log(x) if kind == "log" else x, y)
+        assert [fit[part] for part in ("slope", "intercept", "r2")] == pytest.approx(
+            [theirs.slope, theirs.intercept, theirs.rvalue**2])
 
 
 @pytest.mark.parametrize("cells", [2, 9])
 def test_the_power_of_a_place_is_drawn_for_few_and_for_many_cells(study, kit, cells):
+    def seen(d):
+        """Every message has seen those of the round before, in the order of the agents."""
+        return kit.replace(d, messages=tuple(kit.replace(m, seen=tuple(
+            other.id for other in d.messages if other.round == m.round - 1)) for m in d.messages))
     drawn = [kit.Drawn(f"c{i}", agents=4, conform=0.8) for i in range(cells)]
-    report = build([study(drawn, samples=30, change=seen(kit))])
-    chart = made_of(report)["places"]
+    chart = made_of(build([study(drawn, samples=30, change=seen)]))["places"]
     assert collisions(chart.svg) == []
-    assert {row["place"] for row in chart.rows} == {1, 2, 3}
-    assert all(row["of"] == 3 for row in chart.rows)
+    assert {(row["place"], row["of"]) for row in chart.rows} == {(1, 3), (2, 3), (3, 3)}
 
 
 @pytest.mark.parametrize("names", [("a",), ("consensus.with_a_long_name_indeed_" + "m" * 30, "another" + "m" * 60)])
 def test_challenges_are_bars_of_their_outcomes_with_room_for_a_legend_of_long_names(study, kit, names):
-    chart = made_of(build([study([*map(kit.Drawn, names)], samples=10, change=challenged(kit))]))["challenges"]
+    found = {f"challenge.outcome.{setting}.{part}": share for setting, shares in {
+        "wrong": (0.5, 0.25, 0.75, 0.0), "history": (0.25, 0.0, 1.0, 0.0)}.items()
+        for part, share in zip(("rate", "higher", "same", "lower"), shares, strict=True)}
+    chart = made_of(build([study([*map(kit.Drawn, names)], samples=10, metrics=found)]))["challenges"]
     assert {row["setting"]: row["rate"] for row in chart.rows} == {"wrong": 0.5, "history": 0.25}
     assert collisions(chart.svg) == []
 
 
-def test_a_field_of_zero_has_its_number(study, kit):
+def test_a_field_of_zero_has_its_number_and_numbers_stand_out_from_every_shade(study, kit):
     report = build([study(swept(kit, NAMES[:1], (2, 3), (1, 2)), samples=4)])
     cell = report["cells"][0]
     cell["metrics"]["qa.accuracy"] = {**cell["metrics"]["qa.accuracy"], "mean": 0.0}
     assert ">0.00<" in made_of(report)["surface"].svg
-
-
-def test_numbers_stand_out_from_every_shade():
-    from matplotlib import colormaps
-
-    from madplug_report.charts.heat import MIDDLE, SHADES, luminance
-
     for i in range(256):
         light = luminance(colormaps[SHADES](i))
         assert ((light + 0.05) / 0.05 if light > MIDDLE else 1.05 / (light + 0.05)) >= 4.5
 
 
-def test_votes_are_counted_with_every_presentation(study, kit):
-    report = build([study([kit.Drawn("a", skill=1.5)], samples=10, change=voted(kit))])
-    rows = {row["presentation"]: row for row in made_of(report)["alterations"].rows}
-    assert rows["anonymous"]["right"] == 1.0
-    assert rows["public"]["right"] <= 0.5
-    assert (rows["history"]["right"], rows["history"]["undecided"]) == (0.0, 1.0)
-
-
-def test_where_ranks_are_summed_the_lowest_sum_leads(study, kit):
-    note = {"presentation": "anonymous", "solutions": [{"number": 0, "key": "A"}, {"number": 1, "key": "B"}],
-            "scores": [0.0, 3.0], "leading": [0], "alterations": {"public": {"scores": [3.0, 1.0], "leading": [1]}}}
+@pytest.mark.parametrize(("numbers", "scores", "leading", "others", "rates"), [
+    # persons' names would have decided a vote the other way, and a history would have left it undecided
+    ((1, 2), (2.0, 1.0), 1, {"public": ([1.0, 2.0], [2]), "history": ([1.0, 1.0], [1, 2])},
+     {"anonymous": (0.0, 1.0), "public": (0.0, 0.0), "history": (1.0, 0.0)}),
+    # where ranks are summed the lowest sum leads
+    ((0, 1), (0.0, 3.0), 0, {"public": ([3.0, 1.0], [1])}, {"anonymous": (0.0, 1.0), "public": (0.0, 0.0)})])
+def test_votes_are_counted_with_every_presentation(study, kit, numbers, scores, leading, others, rates):
+    note = {"presentation": "anonymous", "scores": scores, "leading": [leading],
+            "solutions": [{"number": n, "key": key} for n, key in zip(numbers, "AB", strict=True)],
+            "alterations": {name: {"scores": s, "leading": found} for name, (s, found) in others.items()}}
     report = build([study([kit.Drawn("a")], samples=4, change=lambda d: kit.replace(
         d, decision=Decision("A", "A"), notes={"voting": [note]}, metrics={"qa.accuracy": 1.0}))])
-    assert report["cells"][0]["alterations"] == [
-        {"presentation": "anonymous", "votes": 4, "undecided": 0.0, "right": 1.0},
-        {"presentation": "public", "votes": 4, "undecided": 0.0, "right": 0.0}]
-
-
-def test_notes_of_another_shape_are_left_alone(study, kit):
-    def change(d):
-        return kit.replace(d, notes={"voting": {"alterations": 3}})
-    assert "alterations" not in made_of(build([study([kit.Drawn("a")], samples=3, change=change)]))
+    assert {row["presentation"]: (row["votes"], row["undecided"], row["right"])
+            for row in report["cells"][0]["alterations"]} == {name: (4, *found) for name, found in rates.items()}
+    assert {row["presentation"]: (row["undecided"], row["right"])
+            for row in made_of(report)["alterations"].rows} == rates
 
 
 def test_every_chart_is_a_file_of_each_kind_with_its_numbers(study, kit, tmp_path):
     made = charts(build([study(swept(kit, NAMES[:2], (2, 3), (1, 2)), samples=6, repeats=3)]))
-    written = {path.name for path in write_figures(made, tmp_path / "figures")}
+    written = {path.name: path.read_bytes() for path in write_figures(made, tmp_path / "figures")}
     for chart in made:
-        assert {f"{chart.name}.{kind}" for kind in ("svg", "pdf", "png", "csv")} <= written
-        assert (tmp_path / "figures" / f"{chart.name}.pdf").read_bytes().startswith(b"%PDF")
-        assert (tmp_path / "figures" / f"{chart.name}.png").read_bytes().startswith(b"\x89PNG")
-        assert "<svg" in (tmp_path / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
-        head, *rows = (tmp_path / "figures" / f"{chart.name}.csv").read_text(encoding="utf-8").splitlines()
+        for kind, beginning in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+            assert written[f"{chart.name}.{kind}"].startswith(beginning)
+        head, *rows = written[f"{chart.name}.csv"].decode().splitlines()
         assert rows, head
+
+
+# Pictures that plugins bring as data
+
+LINE = Picture("Agents left", "line", ({"round": 1, "left": 5}, {"round": 2, "left": 3}), "round", "left")
+BARS = Picture("Kinds", "bars", ({"kind": "a", "n": 2, "by": "x"}, {"kind": "b", "n": 1, "by": "y"}), "kind", "n", "by")
+HEAT = Picture("Who hears whom", "heat", ({"from": "0", "to": "1", "n": 3}, {"from": "1", "to": "0", "n": 1}),
+               "from", "to", "n")
+TABLE = Picture("Words", "table", ({"word": "<b>so</b>", "n": 2}, {"word": "thus", "n": None}))
+
+
+@pytest.fixture
+def drawn(study, kit):
+    """The report on a study of two cells whose metric has brought a picture."""
+    def drawn(picture):
+        figures = {"mine.drawn": {"pictures": plain([picture])}}
+        return build([study([kit.Drawn("a"), kit.Drawn("b")], samples=4, summary={
+            "cells": [{"cell": cell, "figures": figures} for cell in "ab"]})])
+    return drawn
+
+
+@pytest.mark.parametrize("picture", [LINE, BARS, HEAT, TABLE], ids=lambda p: p.kind)
+def test_a_picture_is_drawn_with_its_numbers(drawn, picture):
+    found = [chart for chart in charts(drawn(picture)) if chart.title.startswith(picture.title)]
+    assert [len(chart.rows) for chart in found] == ([4] if picture is LINE else [2, 2])
+    assert all("<svg" in chart.svg and "<b>so" not in chart.svg for chart in found)
+
+
+@pytest.mark.parametrize(("rows", "wrong"), [
+    (({"round": 1},), "expected rows with left, round"), (({"round": 1, "left": [1]},), "rows[0].left"),
+    (({"round": 1, "left": 1},) * 2001, "rows: Tuple should have at most 2000 items")])
+def test_a_picture_that_is_none_is_a_problem_and_no_chart(drawn, rows, wrong):
+    report = drawn(Picture("Left", "line", rows, "round", "left"))
+    assert wrong in " ".join(report["studies"][0]["problems"])
+    assert all(not chart.name.startswith("picture") for chart in charts(report))

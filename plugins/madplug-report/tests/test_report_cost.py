@@ -1,8 +1,8 @@
 """What debates spent: by cell, round, role and model, in one chain, with one tokenizer, on other prices."""
 
-import asyncio
 import csv
 import json
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -12,6 +12,7 @@ from madplug.store import Call, CallRow, open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.contents import caches, costs, paid, spending
 from madplug_report.prefixes import Prefixes
+from madplug_testing import wait_for
 
 A, B, MODERATOR = (Agent(i, Persona(f"{i}", role=role), model) for i, role, model in (
     (0, "participant", "small"), (1, "participant", "large"), (2, "moderator", "large")))
@@ -61,14 +62,11 @@ def debate(cell, share, closing=("vote",)):
 
 def recorded(folder, *debates, seconds=None):
     """A study's directory with these debates and all calls. seconds: what each call took, in place of its own."""
-    async def keep():
-        store = open_recorder(folder)
+    with closing(open_recorder(folder)) as store:
         for row, answered in CALLS:
-            await store.keep_call(row, answered if seconds is None else replace(answered, seconds=seconds))
+            wait_for(store.keep_call(row, answered if seconds is None else replace(answered, seconds=seconds)))
         for result in debates:
-            await store.finish_debate(result)
-        store.close()
-    asyncio.run(keep())
+            wait_for(store.finish_debate(result))
     return folder
 
 
@@ -85,51 +83,44 @@ def by(cell, kind):
     return {row["value"]: row for row in cell["spending"]["rows"] if row["by"] == kind}
 
 
-def test_a_cell_is_charged_what_it_used_whoever_paid(folder):
+def test_a_cell_is_charged_what_it_used_whoever_paid_and_every_call_is_paid_once(folder):
     report = build([folder])
     for name, calls, read, written in (("first", 6, 960, 126), ("second", 4, 510, 85)):
         cell = of_cell(report, name)
         assert (cell["calls"], cell["read"], cell["written"], cell["cached"]) == (calls, read, written, 50)
+    assert of_cell(report, "first")["usd_per_right"] == pytest.approx(0.096)
+    assert costs(report).rows[0][8:10] == ["0.0960", "0.0960"]
+    rows = report["paid"]
+    assert sum(row["calls"] for row in rows) == len(CALLS)
+    assert sum(row["cost_usd"] for row in rows) == pytest.approx(0.096)
+    assert {(row["model"], row["purpose"]) for row in rows} == {
+        ("small", "persona"), ("small", "discuss"), ("small", "vote"), ("large", "discuss")}
+    of_second = build([folder], Wanted(cells=("second",)))["paid"]
+    assert sum(row["calls"] for row in of_second) == len(CALLS) - 2, "whichever cell made them"
 
 
-def test_what_was_used_is_known_by_round_role_and_model(folder):
+def test_what_was_used_is_known_by_round_role_and_model_and_what_it_was_for_if_the_debate_says_so(tmp_path, folder):
     first = of_cell(build([folder]), "first")
     rounds = by(first, "round")
     assert {name: row["written"] for name, row in rounds.items()} == {
         "before round 1": 5, "1": 80, "2": 40, "decision, phases, metrics": 1}
-    assert rounds["decision, phases, metrics"]["calls"] == 1
-    assert rounds["1"]["reasoned"] == 5
+    assert (rounds["decision, phases, metrics"]["calls"], rounds["1"]["reasoned"]) == (1, 5)
     assert {name: row["calls"] for name, row in by(first, "role").items()} == {
         "persona": 1, "participant": 3, "moderator": 1, "vote": 1}
     assert {name: row["read"] for name, row in by(first, "model").items()} == {"small": 160, "large": 800}
     assert by(first, "model")["large"]["cost_usd"] == pytest.approx(0.08)
-
-
-def test_a_call_of_which_a_debate_does_not_say_what_it_was_for_is_counted_all_the_same(tmp_path):
-    report = build([recorded(tmp_path / "study", debate("first", False, closing=()))])
-    rounds = by(of_cell(report, "first"), "round")
+    silent = recorded(tmp_path / "silent", debate("first", False, closing=()))
+    rounds = by(of_cell(build([silent]), "first"), "round")
     assert (rounds["behind no message"]["calls"], rounds["behind no message"]["written"]) == (1, None)
     assert "decision, phases, metrics" not in rounds
 
 
-def test_a_call_that_two_studies_made_is_that_of_each(tmp_path, folder):
+def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each_in_the_times_of_its_study(tmp_path, folder):
     other = recorded(tmp_path / "other", debate("first", False), seconds=1.0)
-    one, two = (cell["spending"]["critical"]["seconds"] for cell in build([folder, other])["cells"]
-                if cell["slug"] == "first")
-    assert (one, two) == (1.0 + 7.0 + 1.0, 1.0 + 2.0 + 1.0)
-
-
-def test_dollars_are_told_for_each_right_answer(folder):
-    first = of_cell(build([folder]), "first")
-    assert first["usd_per_right"] == pytest.approx(first["cost_usd"]) == pytest.approx(0.096)
-    assert costs(build([folder])).rows[0][8:10] == ["0.0960", "0.0960"]
-
-
-def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each(folder):
-    report = build([folder])
-    assert of_cell(report, "first")["spending"]["critical"] == {
-        "calls": 1 + 2 + 1, "seconds": 1.0 + 7.0 + 1.0, "queued": 0.0}
-    assert of_cell(report, "second")["spending"]["critical"] == {"calls": 3, "seconds": 8.0, "queued": 0.0}
+    first, second, again = (cell["spending"]["critical"] for cell in build([folder, other])["cells"])
+    assert first == {"calls": 1 + 2 + 1, "seconds": 1.0 + 7.0 + 1.0, "queued": 0.0}
+    assert second == {"calls": 3, "seconds": 8.0, "queued": 0.0}
+    assert again["seconds"] == 1.0 + 2.0 + 1.0
 
 
 def test_what_a_prefix_cache_could_have_served_is_counted_in_blocks_by_model(folder):
@@ -149,16 +140,6 @@ def test_the_samples_of_one_request_cannot_read_each_others_prompt_from_a_cache(
     assert first == second == 0 < another
 
 
-def test_every_call_is_paid_once(folder):
-    rows = build([folder])["paid"]
-    assert sum(row["calls"] for row in rows) == len(CALLS)
-    assert sum(row["cost_usd"] for row in rows) == pytest.approx(0.096)
-    assert {(row["model"], row["purpose"]) for row in rows} == {
-        ("small", "persona"), ("small", "discuss"), ("small", "vote"), ("large", "discuss")}
-    of_second = build([folder], Wanted(cells=("second",)))["paid"]
-    assert sum(row["calls"] for row in of_second) == len(CALLS) - 2, "whichever cell made them"
-
-
 def test_a_study_can_be_priced_again(folder):
     report = build([folder], Wanted(prices=("other=1/10/0.5", "free=0/0")))
     cell = of_cell(report, "first")
@@ -166,8 +147,7 @@ def test_a_study_can_be_priced_again(folder):
         "other": pytest.approx(((960 - 50) * 1 + 50 * 0.5 + 126 * 10) / 1e6), "free": 0}
     every = sum(row["at_price"]["other"] for row in report["paid"])
     assert every == pytest.approx(cell["spending"]["at_price"]["other"])
-    assert "USD at other" in costs(report).head
-    assert "USD at other" in paid(report).head
+    assert all("USD at other" in table(report).head for table in (costs, paid))
 
 
 @pytest.mark.parametrize("text", ["other", "other=1", "=1/2", "x=1/b", "x=-1/2", "x=1/2/3/4"])
@@ -175,26 +155,21 @@ def test_a_price_that_is_none_says_how_to_write_one(folder, refused, text):
     assert f"--price {text}: expected NAME=READ/WRITTEN" in refused(folder, "--price", text)
 
 
-def test_what_was_written_can_be_counted_with_one_tokenizer(folder, tmp_path):
+def test_what_was_written_can_be_counted_with_one_tokenizer_if_it_can_be_loaded(folder, tmp_path, refused):
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))
     report = build([folder], Wanted(tokenizer=str(tmp_path / "tokenizer.json")))
-    own = of_cell(report, "first")["spending"]["by_call"]
-    assert own["written"] == sum(len(f"the words of {name}".split()) for name in (
-        "persona", "a1", "b1", "b1 again", "m2", "vote"))
+    assert of_cell(report, "first")["spending"]["by_call"]["written"] == sum(
+        len(call.completion.text.split()) for _, call in CALLS)
     assert any("tokenizer.json" in name for name in costs(report).head)
-
-
-def test_a_tokenizer_that_cannot_be_loaded_is_a_clear_message(folder, tmp_path, refused):
     (tmp_path / "not.json").write_text("{}")
-    said = refused(folder, "--tokenizer", tmp_path / "not.json")
-    assert "is neither a tokenizer.json nor an encoding" in said or "needs tokenizers" in said
+    assert "is neither a tokenizer.json nor an encoding" in refused(folder, "--tokenizer", tmp_path / "not.json")
 
 
-def test_costs_are_in_files(folder, madplug, tmp_path):
-    assert madplug("report", folder, "--output", tmp_path / "out").exit_code == 0
+def test_costs_are_in_files(folder, program, tmp_path):
+    program("report", folder, "--output", tmp_path / "out", status=0)
     text = (tmp_path / "out" / "spending.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["by"] for row in rows} == {"round", "role", "model"}
@@ -205,6 +180,5 @@ def test_costs_are_in_files(folder, madplug, tmp_path):
 
 def test_a_study_without_calls_has_no_table_of_costs_by_call(study, kit):
     report = build([study([kit.Drawn("a")], samples=3)])
-    assert spending(report).rows == []
-    assert report["paid"] == []
+    assert (spending(report).rows, report["paid"]) == ([], [])
     assert costs(report).rows[0][1] == "6.0"

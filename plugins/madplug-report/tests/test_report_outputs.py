@@ -4,11 +4,13 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from io import StringIO
 
 import pytest
 from click.testing import CliRunner
@@ -19,39 +21,28 @@ from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line
 from madplug_report.page import SCRIPT
 
 EVIL = ["<script>alert(1)</script>", "a|b\\c{}_%#~`*[x](http://e.org) --", "esc\x1b[31m\u202eevil\nline", "' onload='x",
-        '"q"', "[x]", "$x$ & ^y"]
+        '"q"', "[x]", "$x$ & ^y", "=1+1", "@x"]
+FIGURES = {f"kit.{kind}.{i}": 0.5 for kind, n in (("few", 6), ("many", 7)) for i in range(n)}
 
 
-def test_what_metrics_say_of_whole_cells_is_on_the_page(study, kit, madplug, tmp_path):
-    folder = study([kit.Drawn("a"), kit.Drawn("b")])
-    summary = json.loads((folder / "summary.json").read_text())
-    summary["cells"][0]["figures"] = {"qa.accuracy": {"accuracy_decided": 0.625, "debates": 40, "names": ["x"]}}
-    (folder / "summary.json").write_text(json.dumps(summary))
-    assert madplug("report", folder, "--output", tmp_path / "out").exit_code == 0
+def test_what_metrics_say_of_whole_cells_is_on_the_page(study, kit, program, tmp_path):
+    found = {"qa.accuracy": {"accuracy_decided": 0.625, "debates": 40, "names": ["x"]}}
+    program("report", study([kit.Drawn("a")], summary={"cells": [{"cell": "a", "figures": found}]}),
+            "--output", tmp_path / "out", status=0)
     for name in ("report.md", "report.html"):
         text = (tmp_path / "out" / name).read_text(encoding="utf-8").replace("\\", "")
         assert "qa.accuracy.accuracy_decided" in text
         assert "0.625" in text
 
 
-def test_a_terminal_leaves_out_a_metric_of_many_figures_and_says_where_they_are(study, kit, madplug, tmp_path):
-    more = {**{f"kit.few.{i}": 0.5 for i in range(6)}, **{f"kit.many.{i}": 0.5 for i in range(7)}}
-    folder = study([kit.Drawn("a")], change=lambda d: kit.replace(d, metrics={**d.metrics, **more}))
-    printed = madplug("report", folder, "--output", tmp_path / "out").stdout
-    assert ("kit.few.5" in printed, "kit.many.5" in printed) == (True, False)
-    assert "kit.many: 7 figures, with --output and --json" in printed
-    assert "kit.many.5" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8").replace("\\", "")
-
-
 @pytest.fixture(scope="module")
 def written(kit, tmp_path_factory):
     """A report of a study with evil names: the files' texts by name, and what was printed."""
-    def change(d):
-        said = tuple(kit.replace(m, content="<script>alert(2)</script>", answer="<b>") for m in d.messages)
-        return kit.replace(d, messages=said, metrics={**d.metrics, "<i>x": 1.0})
     cells = [kit.Drawn(n, undecided=0.2, failed=0.1, oracle=True, settings={"<u>": n}) for n in EVIL]
+    debates = (kit.debate(cell, sample) for cell in cells for sample in range(12))
     folder = tmp_path_factory.mktemp("evil")
-    kit.write(folder / "s", map(change, kit.draw(cells, 12)), cells, name="s")
+    kit.write(folder / "s", (kit.replace(d, metrics={**d.metrics, "<i>x": 1.0, **FIGURES}, messages=tuple(kit.replace(
+        m, content="<script>alert(2)</script>", answer="<b>") for m in d.messages)) for d in debates), cells)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "1000")
         done = CliRunner().invoke(main, ["report", str(folder / "s"), "--output", str(folder / "out")])
@@ -60,23 +51,35 @@ def written(kit, tmp_path_factory):
     return {**files, "printed": done.stdout}
 
 
-def test_every_file_is_written_and_named(written):
+def test_every_file_is_written_and_named_and_says_how_its_figures_were_made(written):
     assert set(written) == {"report.md", "report.tex", "report.json", "report.html", "cells.csv", "table.csv",
                             "comparisons.csv", "printed"}
     assert written["printed"].count("written: ") == 7
+    for name in ("report.md", "report.html"):
+        text = written[name].replace("\\", "")
+        assert all(part in text for part in ("undecided ones included", "Holm", "Wilson"))
 
 
-def test_figures_are_files_where_asked(study, kit, madplug, refused, tmp_path):
+def test_figures_are_files_where_asked_and_an_output_that_cannot_be_written_is_a_clear_message(study, kit, program,
+                                                                                             refused, tmp_path):
     folder = study([kit.Drawn("a")], samples=3)
-    assert madplug("report", folder, "--output", tmp_path / "out", "--figures").exit_code == 0
+    program("report", folder, "--output", tmp_path / "out", "--figures", status=0)
     assert (tmp_path / "out" / "figures" / "accuracy.pdf").is_file()
     assert "--figures: needs --output DIR" in refused(folder, "--figures")
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in refused(folder, "--output", tmp_path / "file" / "out")
 
 
-def test_no_name_is_a_formula_in_a_spreadsheet(study, kit, madplug, tmp_path):
-    madplug("report", study([kit.Drawn("=1+1"), kit.Drawn("@x")]), "--output", tmp_path / "out")
-    rows = list(csv.DictReader((tmp_path / "out" / "cells.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["cell"] for row in rows] == ["'=1+1", "'@x"]
+def test_a_terminal_leaves_out_a_metric_of_many_figures_and_says_where_they_are(written):
+    assert ("kit.few.5" in written["printed"], "kit.many.5" in written["printed"]) == (True, False)
+    assert "kit.many: 7 figures, with --output and --json" in written["printed"]
+    assert "kit.many.5" in written["report.md"].replace("\\", "")
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet(written):
+    names = {row["cell"][:3] for row in csv.DictReader(StringIO(written["cells.csv"]))}
+    assert {"'=1", "'@x"} <= names
+    assert not {name[0] for name in names} & set("=@")
 
 
 def test_every_table_shows_the_share_of_undecided_and_failed_debates(written):
@@ -90,8 +93,7 @@ def test_every_table_shows_the_share_of_undecided_and_failed_debates(written):
 
 
 def test_no_escape_of_a_name_reaches_the_terminal(written):
-    assert "\x1b" not in written["printed"]
-    assert "\u202e" not in written["printed"]
+    assert not {"\x1b", "\u202e"} & set(written["printed"])
 
 
 class Page(HTMLParser):
@@ -108,100 +110,72 @@ class Page(HTMLParser):
         self.data.append(data)
 
 
-def test_the_page_loads_nothing_and_runs_only_its_own_script(written):
+def test_the_page_loads_nothing_runs_only_its_own_script_and_has_names_as_text(written):
     page = Page(written["report.html"].replace(f"<script>{SCRIPT}</script>", ""))
     assert not page.tags & {"script", "img", "iframe", "object", "embed", "link", "image", "foreignobject", "b", "u",
-                         "i"}
+                            "i"}
     assert not [k for k, _ in page.attributes if k.startswith("on")]
-    links = [v for k, v in page.attributes if k in ("href", "src", "xlink:href")]
-    assert all(v.startswith("#") for v in links)
+    assert all(v.startswith("#") for k, v in page.attributes if k in ("href", "src", "xlink:href"))
     hashed = b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
     assert ("content", policy) in page.attributes
-    assert "@import" not in written["report.html"]
-    assert not re.search(r"url\((?!#)", written["report.html"])
-
-
-def test_names_are_on_the_page_as_text(written):
-    text = "".join(Page(written["report.html"]).data)
-    for name in EVIL:
-        assert f"{line(name)} (oracle)" in text
+    assert not re.search(r"@import|url\((?!#)", written["report.html"])
+    assert all(f"{line(name)} (oracle)" in "".join(page.data) for name in EVIL)
 
 
 def test_no_name_is_markup_in_markdown(written):
     text = written["report.md"]
     assert r"\<script\>" in text
-    assert not re.search(r"(?<!\\)\]\(", text)
-    assert "://" not in text
+    assert not re.search(r"(?<!\\)\]\(|://", text)
     rows = [row for row in text.splitlines() if row.startswith("|")]
-    columns = {len(re.findall(r"(?<!\\)\|", row)) for row in rows[:len(EVIL) + 2]}
-    assert len(columns) == 1
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows[:len(EVIL) + 2]}) == 1
 
 
 def test_no_name_is_a_command_in_latex(written):
-    text = written["report.tex"]
-    body = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
-    for table in body:
-        for row in table.strip().splitlines():
-            assert row.endswith(r" \\")
-            assert not re.search(r"(?<!\\)[#%_^~]", row)
-            assert len(re.findall(r"(?<!\\)&", row)) == len(re.findall(r"(?<!\\)&", table.splitlines()[0]))
-    assert r"\begin{tabular}" in text
+    assert r"\begin{tabular}" in written["report.tex"]
+    for table in re.findall(r"\\midrule\n(.*?)\\bottomrule", written["report.tex"], re.DOTALL):
+        rows = table.strip().splitlines()
+        assert all(row.endswith(r" \\") and not re.search(r"(?<!\\)[#%_^~]", row) for row in rows)
+        assert len({len(re.findall(r"(?<!\\)&", row)) for row in rows}) == 1
 
 
-def test_a_long_latex_table_runs_over_pages(study, kit, madplug, tmp_path):
-    folder = study([kit.Drawn(f"c{i}") for i in range(45)], samples=2)
-    madplug("report", folder, "--output", tmp_path / "out")
-    assert r"\begin{longtable}" in (tmp_path / "out" / "report.tex").read_text()
+def test_a_long_latex_table_runs_over_pages_with_its_head_on_each(study, kit, program, tmp_path):
+    program("report", study([kit.Drawn(f"c{i}") for i in range(45)], samples=2), "--output", tmp_path / "out")
+    text = (tmp_path / "out" / "report.tex").read_text()
+    assert text.count(r"\begin{longtable}") == text.count(r"\endhead") > 0
 
 
-def test_json_is_json_and_the_same_on_screen_and_in_the_file(study, kit, madplug, tmp_path):
+def test_json_is_json_and_the_same_on_screen_in_the_file_and_from_python(study, kit, program, tmp_path):
     folder = study([kit.Drawn("a"), kit.Drawn("b")])
-    shown = madplug("report", folder, "--json", "--output", tmp_path / "out").stdout
-    assert json.loads(shown) == json.loads(json.dumps(report(folder)))
-    found = json.loads(shown, parse_constant=lambda c: pytest.fail(c))
-    assert found == json.loads((tmp_path / "out" / "report.json").read_text())
+    found = json.loads(program("report", folder, "--json", "--output", tmp_path / "out").stdout,
+                       parse_constant=lambda c: pytest.fail(c))
+    assert found == json.loads((tmp_path / "out" / "report.json").read_text()) == json.loads(json.dumps(report(folder)))
     assert set(found) >= {"studies", "metric", "baseline", "cells", "comparisons", "notes", "groups", "factors",
                           "pivots", "marginals", "surfaces"}
 
 
-def test_the_report_says_how_its_figures_were_made(written):
-    for name in ("report.md", "report.html"):
-        text = written[name].replace("\\", "")
-        assert "undecided ones included" in text
-        assert "Holm" in text
-        assert "Wilson" in text
-
-
-def test_an_output_that_cannot_be_written_is_a_clear_message(study, kit, refused, tmp_path):
-    (tmp_path / "file").write_text("")
-    assert "cannot be written" in refused(study([kit.Drawn("a")]), "--output", tmp_path / "file" / "out")
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name of a directory is text")
-def test_the_name_of_a_directory_may_be_any_bytes(study, kit, madplug, tmp_path):
+def test_the_name_of_a_directory_may_be_any_bytes(study, kit, program, tmp_path):
     folder = study([kit.Drawn("a")]).rename(tmp_path / os.fsdecode(b"st\xffudy"))
-    done = madplug("report", folder, "--output", tmp_path / "out")
-    assert done.exit_code == 0
+    program("report", folder, "--output", tmp_path / "out", status=0)
     assert "st?udy" in (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
 
 
-def test_escaping_by_hand():
-    assert in_html("a<b>&'\"") == "a&lt;b&gt;&amp;&#x27;&quot;"
-    assert in_markdown("a|b*c_d") == r"a\|b\*c\_d"
-    assert in_markdown("http://x www.y") == r"http:\//x www\.y"
-    assert in_latex(r"50% \x_{1} --[") == r"50\% \textbackslash{}x\_\{1\} -{}-{[}"
-    assert line("a\n b\x00c\u202e") == "a b\ufffdc\ufffd"
+@pytest.mark.parametrize(("escape", "text", "escaped"), [
+    (in_html, "a<b>&'\"", "a&lt;b&gt;&amp;&#x27;&quot;"), (in_markdown, "a|b*c_d", r"a\|b\*c\_d"),
+    (in_markdown, "http://x www.y", r"http:\//x www\.y"),
+    (in_latex, r"50% \x_{1} --[", r"50\% \textbackslash{}x\_\{1\} -{}-{[}"),
+    (line, "a\n b\x00c\u202e", "a b\ufffdc\ufffd"), (width, "漢字", 4)])
+def test_escaping_by_hand(escape, text, escaped):
+    assert escape(text) == escaped
 
 
 def test_names_are_shortened_in_the_middle_and_stay_different():
     assert shortened("decision=consensus.majority,agents=3", 22) == "decision=…,agents=3"
     assert width(shortened("x" * 99, 30)) <= 30
-    assert width("漢字") == 4
     assert distinct(["style=simple,decision=majority", "style=simple,decision=voting", "cot"], 20) == [
         "simple, majority", "simple, voting", "cot"]
-    short = distinct(["x" * 50 + "a" + "x" * 50, "x" * 50 + "b" + "x" * 50, "c"], 20)
-    assert len(set(short)) == 3
+    assert len(set(distinct(["x" * 50 + "a" + "x" * 50, "x" * 50 + "b" + "x" * 50, "c"], 20))) == 3
 
 
 def test_looking_for_the_command_loads_nothing_heavy():
@@ -213,8 +187,40 @@ def test_looking_for_the_command_loads_nothing_heavy():
 
 
 def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(study, kit, tmp_path):
-    folder = study([kit.Drawn("a")], samples=4)
-    (folder / "summary.json").unlink()
+    folder = study([kit.Drawn("a")], samples=4, summary=None)
     os.mkfifo(folder / "summary.json")
     command = [sys.executable, "-m", "madplug", "report", str(folder), "--output", str(tmp_path / "out")]
     assert subprocess.run(command, capture_output=True, timeout=100).returncode == 0
+
+
+DOCUMENT = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs,longtable,graphicx}
+\begin{document}
+\input{report.tex}
+\end{document}
+"""
+
+
+def test_every_kind_of_table_compiles_and_fits_on_the_page_or_runs_over_pages(study, kit, program, tmp_path):
+    tool = shutil.which("pdflatex")
+    if tool is None:
+        pytest.skip("no LaTeX is installed")
+    evil = r"voting.\x_{1}$%#&~^ [x] -- «ü»"
+    cells = [kit.Drawn(f"{d}, {data}, {a}", agents=a, undecided=0.1, rounds=1,
+                       settings={"debate.decision": d, "dataset": data, "debate.agents": a},
+                       table={"match": {"cell": "voting.a, bench.one, 3", "by": "calls"}} if d == evil else {})
+             for d in ("voting.a", "voting.b", "voting.c", evil) for a in (3, 5, 7)
+             for data in ("bench.one", "bench.two", "bench.three", "bench.four", "bench.five")]
+    (tmp_path / "paper.toml").write_text(
+        'source = "A paper"\n[[values]]\nname = "a_b"\nmean = 0.5\nlevels = {agents = "3"}')
+    folder = study(cells, samples=4, repeats=2, metrics={"qa.f1": 0.5, "dynamics.rounds": 2.0})
+    program("report", folder, "--output", tmp_path / "out", "--compare", tmp_path / "paper.toml", "--price", "x=1/2",
+            status=0)
+    (tmp_path / "out" / "document.tex").write_text(DOCUMENT)
+    done = subprocess.run([tool, "-interaction=nonstopmode", "-halt-on-error", "document.tex"], cwd=tmp_path / "out",
+                          capture_output=True, text=True, errors="replace", check=False, timeout=300)
+    if missing := re.search(r"File `(booktabs|longtable|graphicx)\.sty' not found", done.stdout):
+        pytest.skip(f"LaTeX has no {missing[1]}")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", done.stdout) == []

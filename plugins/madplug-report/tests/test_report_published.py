@@ -4,7 +4,6 @@ import csv
 
 import pytest
 
-from madplug import UserError
 from madplug_report.building import Wanted, build
 from madplug_report.contents import published
 
@@ -19,27 +18,26 @@ FILE = """source,decision,agents,metric,value,std,unit,n,note
 
 @pytest.fixture
 def folder(study, kit):
-    settings = [("consensus.majority", 3), ("voting.ranked", 3), ("voting.ranked", 5)]
-    return study([kit.Drawn(f"decision={d},agents={a}", agents=a, skill=0.6 if "majority" in d else 0.9,
-                            settings={"debate.decision": d, "debate.agents": a}) for d, a in settings],
-                 samples=40, repeats=2)
+    first, _, *others = kit.sweep(lambda levels: 0.6 if "majority" in levels["decision"] else 0.9,
+                                  decision=("consensus.majority", "voting.ranked"), agents=(3, 5))
+    return study([first, *others], repeats=2)
 
 
 @pytest.fixture
 def paper(tmp_path):
     def paper(text=FILE):
-        path = tmp_path / "paper.csv"
-        path.write_text(text)
-        return path
+        (tmp_path / "paper.csv").write_text(text)
+        return tmp_path / "paper.csv"
     return paper
 
 
 def test_ours_stand_beside_theirs_with_the_difference_and_its_interval(folder, paper):
+    assert published(build([folder])).rows == []
     report = build([folder], Wanted(published=paper()))
     majority, ranked, every, turns = report["published"]["rows"]
     own = next(c for c in report["cells"] if "majority" in c["cell"])["metrics"]["qa.accuracy"]
-    assert (majority["ours"], majority["theirs"]) == (pytest.approx(100 * own["mean"]), 58.3)
-    assert majority["difference"] == pytest.approx(100 * own["mean"] - 58.3)
+    assert [majority[name] for name in ("ours", "theirs", "difference")] == pytest.approx(
+        [100 * own["mean"], 58.3, 100 * own["mean"] - 58.3])
     assert majority["ci95"] == pytest.approx([100 * end - 58.3 for end in own["ci95"]])
     assert (majority["ci_of"], ranked["ci_of"]) == ("ours alone", "both")
     wide, narrow = (row["ci95"][1] - row["ci95"][0] for row in (ranked, majority))
@@ -52,14 +50,12 @@ def test_ours_stand_beside_theirs_with_the_difference_and_its_interval(folder, p
     assert report["published"]["notes"] == ["majority, qa.accuracy: its text says 59"]
 
 
-def test_the_comparison_is_printed_and_written(folder, paper, madplug, tmp_path, monkeypatch):
+def test_the_comparison_is_printed_and_written(folder, paper, program, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    done = madplug("report", folder, "--compare", paper(), "--output", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert "Beside A paper, table 1" in done.stdout
-    assert "58.3 ± 1.2" in done.stdout
-    assert "not in this study: unanimity" in done.stdout
-    assert "of 4 numbers are no farther from the paper's than chance allows" in done.stdout
+    printed = program("report", folder, "--compare", paper(), "--output", tmp_path / "out", status=0).stdout
+    for part in ("Beside A paper, table 1", "58.3 ± 1.2", "not in this study: unanimity",
+                 "of 4 numbers are no farther from the paper's than chance allows"):
+        assert part in printed
     rows = list(csv.DictReader((tmp_path / "out" / "published.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["name"] for row in rows] == ["majority, qa.accuracy", "voting.ranked, 3, qa.accuracy",
                                          "3, qa.accuracy", "majority, 3, rounds"]
@@ -77,25 +73,18 @@ def test_a_file_that_cannot_be_used_says_where(folder, paper, refused, text, sai
     assert said in refused(folder, "--compare", paper(text))
 
 
-def test_without_a_paper_there_is_no_such_table(folder):
-    assert published(build([folder])).rows == []
-
-
-def test_a_number_is_no_end_of_another(study, kit, paper):
-    cells = [kit.Drawn(f"temperature={t}", settings={"temperature": t}) for t in (0.5, 1.5, 5)]
-    text = "temperature,value\n5,0.5\n"
-    report = build([study(cells, samples=4)], Wanted(published=paper(text)))
-    assert report["published"]["rows"][0]["cells"] == ["temperature=5"]
-
-
-def test_a_component_of_two_plugins_has_to_be_named_in_full(study, kit, paper):
-    cells = [kit.Drawn(f"decision={d}", settings={"debate.decision": d}) for d in ("voting.simple", "judge.simple")]
-    folder = study(cells, samples=4)
-    text = "decision,value\nNAME,1\n"
-    with pytest.raises(UserError, match=r"'simple' is voting\.simple or judge\.simple; name the level in full"):
-        build([folder], Wanted(published=paper(text.replace("NAME", "simple"))))
-    report = build([folder], Wanted(published=paper(text.replace("NAME", "judge.simple"))))
-    assert report["published"]["rows"][0]["cells"] == ["decision=judge.simple"]
+@pytest.mark.parametrize(("levels", "text"), [
+    ({"temperature": (0.5, 1.5, 5)}, "temperature,value\n5,0.5\n"),  # a number is no end of another
+    ({"decision": ("voting.simple", "judge.simple")}, "decision,value\njudge.simple,1\n")])
+def test_a_number_is_for_the_cells_of_its_levels_which_have_to_be_named_in_full_where_plugins_share_a_name(
+        study, kit, paper, refused, levels, text):
+    folder = study(kit.sweep(**levels), samples=4)
+    report = build([folder], Wanted(published=paper(text)))
+    name, last = next((name, values[-1]) for name, values in levels.items())
+    assert report["published"]["rows"][0]["cells"] == [f"{name}={last}"]
+    if name == "decision":
+        assert "'simple' is voting.simple or judge.simple; name the level in full" in refused(
+            folder, "--compare", paper("decision,value\nsimple,1\n"))
 
 
 @pytest.mark.parametrize(("studied", "theirs"), [("org/a", [0.1]), ("org/c", [])])

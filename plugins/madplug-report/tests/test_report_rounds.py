@@ -1,9 +1,10 @@
-"""What goes on in the rounds, on transcripts small enough to count by hand."""
+"""What goes on in the rounds, on transcripts small enough to count by hand; which debates have the same question."""
 
 import re
 
 import pytest
 
+from madplug_report.questions import Questions
 from madplug_report.reading import SaidMessage
 from madplug_report.rounds import CellRounds, right_answers, spread
 
@@ -68,16 +69,12 @@ def test_turns_and_changes_of_rounds_are_counted(rows, key, field, counted):
     assert [getattr(r, field) for r in cell.rounds] == counted
 
 
-def test_only_who_spoke_before_can_have_changed():
+def test_only_who_spoke_before_can_have_changed_and_agents_that_do_not_vote_do_not_count():
     cell = cell_of("1.0A 2.0B 2.1B", key="B", score=0.0)
     assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
-
-
-def test_agents_that_do_not_vote_do_not_count():
     cell = CellRounds()
     cell.add([*said("1.0A 1.1A 1.2moderate:B"), SaidMessage(0, 1, None, "say")], {0, 1}, ("A",), "A", 1.0)
-    assert figures(cell, "agreement") == [1.0]
-    assert cell.unread() == (0, 2)
+    assert (figures(cell, "agreement"), cell.unread()) == ([1.0], (0, 2))
 
 
 @pytest.mark.parametrize(("references", "key", "score", "right"), [
@@ -90,11 +87,9 @@ def test_which_answers_are_right_as_far_as_a_record_shows(references, key, score
 
 def test_references_in_another_spelling_cannot_judge_answers():
     cell = CellRounds()
-    for _ in range(10):
-        cell.add(list(said("1.01/2")), {0}, ("0.50",), "1/2", 1.0)
-    assert not cell.judges
-    cell.add(list(said("1.02")), {0}, ("2",), "2", 1.0)
-    assert not cell.judges
+    for text, reference, key in [("1.01/2", "0.50", "1/2")] * 10 + [("1.02", "2", "2")]:
+        cell.add(list(said(text)), {0}, (reference,), key, 1.0)
+        assert not cell.judges
 
 
 @pytest.mark.parametrize(("text", "key", "unread"), [
@@ -105,11 +100,11 @@ def test_unread_answers_are_counted(text, key, unread):
     assert cell_of(text, key=key, score=float(key is not None)).unread() == unread
 
 
-def test_the_vote_of_the_first_samples_of_a_pool():
-    cell = rounds_of("B A A B B", pool=True, key="B", score=0.0)
-    assert cell.curve() == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]  # B; B of the equals; A; B of the equals; B
-    cell = rounds_of("- A A", pool=True, key="A", score=1.0)
-    assert cell.curve() == [(1, 0), (2, 1), (3, 1)]
+@pytest.mark.parametrize(("rows", "key", "curve"), [
+    ("B A A B B", "B", [0, 0, 1, 0, 0]),  # B; B of the equals; A; B of the equals; B
+    ("- A A", "A", [0, 1, 1])])
+def test_the_vote_of_the_first_samples_of_a_pool(rows, key, curve):
+    assert rounds_of(rows, pool=True, key=key, score=float(key == "A")).curve() == [*enumerate(curve, 1)]
 
 
 def test_a_debate_with_fewer_samples_counts_with_all_it_has():
@@ -134,3 +129,13 @@ def test_places_count_answers_that_one_peer_alone_gave():
     cell = CellRounds()
     cell.add(said, range(4), ("A",), "B", 0.0)
     assert cell.places() == [{"place": 1, "of": 3, "opportunities": 1, "adopted": 1, "share": 1.0}]
+
+
+def test_questions_are_numbered_as_they_first_occur_and_differ_by_name_and_by_text():
+    questions = Questions()
+    assert [len(found) for found in questions.number()] == [0, 0]
+    for name, text in (("q2", "Why?"), ("q1", "Why?"), ("q2", "Why?"), ("q2", "How?"), ("q1", "Why?")):
+        questions.add(name, (text,))
+    numbers, names = questions.number()
+    assert numbers.tolist() == [0, 1, 0, 2, 1]
+    assert names.tolist() == [hash("q2"), hash("q1"), hash("q2")]

@@ -14,25 +14,15 @@ from madplug_report import statistics as st
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 
-def test_the_spread_over_repeats_is_the_sample_standard_deviation():
-    mean, std = st.mean_and_std([53.0, 51.2, 55.6])
-    assert (round(mean, 4), round(std, 4)) == (53.2667, 2.2121)
-
-
 # Intervals
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
-def test_wilson_agrees_with_scipy_on_a_thousand_cases(level):
-    dice = random.Random(1)
-    for _ in range(1000):
-        n = dice.choice([1, 2, 5, 30, 100, 5000])
-        k = dice.randint(0, n)
-        ours = intervals.wilson(k, n, level)
-        theirs = scipy.stats.binomtest(k, n).proportion_ci(level, method="wilson")
-        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), **CLOSE)
-
-
-def test_what_is_not_a_proportion_has_no_interval():
+def test_wilson_agrees_with_scipy_and_is_of_proportions_alone(level):
+    for n in (1, 2, 5, 30, 100, 5000):
+        for k in {0, 1, n // 3, n - 1, n}:
+            ours = intervals.wilson(k, n, level)
+            theirs = scipy.stats.binomtest(k, n).proportion_ci(level, method="wilson")
+            assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), **CLOSE)
     for k, n in ((1, 0), (3, 2), (-1, 2)):
         with pytest.raises(ValueError, match="not a proportion"):
             intervals.wilson(k, n)
@@ -51,27 +41,19 @@ def test_bca_agrees_with_scipy_on_its_own_resamples(shape):
         assert (ours.low, ours.high) == pytest.approx(theirs.confidence_interval, **CLOSE)
 
 
-def test_resampled_means_are_means_of_resamples():
+def test_resampled_means_are_means_of_resamples_which_columns_share_and_a_seed_determines(monkeypatch):
     x = np.random.default_rng(3).normal(size=200)
     means = intervals.bootstrap_means(x, seed=0, resamples=4000)
     assert means.shape == (4000, 1)
-    assert means.mean() == pytest.approx(x.mean(), abs=0.01)
-    assert means.std() == pytest.approx(x.std() / math.sqrt(200), rel=0.05)
-
-
-def test_columns_share_their_resamples_so_that_pairs_stay_pairs():
-    x = np.random.default_rng(4).normal(size=50)
-    means = intervals.bootstrap_means(np.column_stack([x, 2 * x, np.ones(50)]), seed=9, resamples=100)
-    assert means[:, 1] == pytest.approx(2 * means[:, 0])
-    assert means[:, 2] == pytest.approx(np.ones(100))
-
-
-def test_resampling_is_seeded_and_of_very_many_samples_there_are_fewer_resamples(monkeypatch):
-    x = np.arange(30.0)
-    assert (intervals.bootstrap_means(x, 1) == intervals.bootstrap_means(x, 1)).all()
-    assert (intervals.bootstrap_means(x, 1) != intervals.bootstrap_means(x, 2)).any()
-    monkeypatch.setattr(intervals, "_DRAWN_AT_MOST", 90_000)
-    assert len(intervals.bootstrap_means(x, resamples=9_999)) == 3_000
+    assert (means.mean(), means.std()) == (pytest.approx(x.mean(), abs=0.01),
+                                           pytest.approx(x.std() / math.sqrt(200), rel=0.05))
+    assert (means == intervals.bootstrap_means(x, seed=0, resamples=4000)).all()
+    assert (means != intervals.bootstrap_means(x, seed=1, resamples=4000)).any()
+    of_pairs = intervals.bootstrap_means(np.column_stack([x, 2 * x, np.ones(200)]), seed=9, resamples=100)
+    assert of_pairs[:, 1] == pytest.approx(2 * of_pairs[:, 0])
+    assert of_pairs[:, 2] == pytest.approx(np.ones(100))
+    monkeypatch.setattr(intervals, "_DRAWN_AT_MOST", 90_000)  # of very many samples there are fewer resamples
+    assert len(intervals.bootstrap_means(np.arange(30.0), resamples=9_999)) == 3_000
     assert len(intervals.bootstrap_means(np.zeros(1000), resamples=9_999)) == 1_999
 
 
@@ -120,25 +102,21 @@ def test_pairs_none_of_which_differ_leave_room_for_a_difference():
     assert intervals.tango(9, 0, 9).high == 1.0
 
 
-def test_a_mean_is_resampled_only_where_enough_values_differ():
-    few = [0.0] * 80 + [1.0, 0.5, -1.0]
-    assert intervals.of_mean(few, intervals.bootstrap_means(few)[:, 0]).method == "Student's t"
-    enough = [0.0] * 20 + [1.0, 0.5, -1.0] * 10
-    assert intervals.of_mean(enough, intervals.bootstrap_means(enough)[:, 0]).method == "BCa bootstrap"
-
-
-def test_an_interval_can_be_kept_within_bounds():
-    assert intervals.Interval(-0.2, 1.3, "x").within(0, 1) == intervals.Interval(0, 1, "x")
+@pytest.mark.parametrize(("x", "method"), [
+    ([0.0] * 80 + [1.0, 0.5, -1.0], "Student's t"), ([0.0] * 20 + [1.0, 0.5, -1.0] * 10, "BCa bootstrap")])
+def test_a_mean_is_resampled_only_where_enough_values_differ(x, method):
+    assert intervals.of_mean(x, intervals.bootstrap_means(x)[:, 0]).method == method
+    assert intervals.Interval(-0.2, 1.3, method).within(0, 1) == intervals.Interval(0, 1, method)
 
 
 # Tests
 
-def test_mcnemar_agrees_with_the_binomial_test_on_a_thousand_cases():
-    dice = random.Random(7)
-    for _ in range(1000):
-        gained, lost = dice.randint(0, 400), dice.randint(0, 400)
+def test_mcnemar_agrees_with_the_binomial_test_and_with_sign_flips_of_single_debates():
+    for gained, lost in ((0, 0), (0, 1), (1, 0), (9, 2), (30, 30), (300, 240), (0, 400), (17, 150)):
         theirs = scipy.stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
         assert st.mcnemar(gained, lost) == pytest.approx(theirs, **CLOSE)
+        flips = st.sign_flips([1.0] * gained + [-1.0] * lost + [0.0] * 50)
+        assert flips.p == pytest.approx(theirs, **CLOSE)
 
 
 def scipy_flips(x):
@@ -156,31 +134,21 @@ def test_sign_flips_of_few_numbers_on_a_grid_or_not_agree_with_scipy(repeats):
         assert test.p == pytest.approx(scipy_flips(x) if x.any() else 1.0, **CLOSE)
 
 
-def test_sign_flips_of_single_debates_are_mcnemars_test():
-    for gained, lost in ((9, 2), (30, 30), (300, 240)):
-        x = [1.0] * gained + [-1.0] * lost + [0.0] * 50
-        assert st.sign_flips(x).p == pytest.approx(st.mcnemar(gained, lost), **CLOSE)
-
-
-def test_drawn_sign_flips_come_near_the_counted_ones():
+def test_many_sign_flips_are_drawn_and_come_near_the_counted_ones():
     rng = np.random.default_rng(9)
     x = rng.integers(-2, 4, 400) / 3
-    exact = st.sign_flips(x)
     sizes_, counts = np.unique(np.abs(np.rint(x[x != 0] * 3).astype(int)), return_counts=True)
     drawn = st._drawn_on_grid(sizes_, counts, abs(int(np.rint(x * 3).sum())), 0, 99_999)
-    assert drawn == pytest.approx(exact.p, abs=0.005)
+    assert drawn == pytest.approx(st.sign_flips(x).p, abs=0.005)
     y = rng.normal(0.12, 1, 200)
     signs = rng.choice([-1, 1], (20_000, 200))
-    assert st.sign_flips(y).p == pytest.approx(np.mean(np.abs(signs @ y) >= abs(y.sum())), abs=0.02)
-    assert st.sign_flips(y).method == "sign flips, 9,999 drawn"
-
-
-def test_a_large_grid_is_drawn_from_its_binomials():
-    x = np.concatenate([np.full(9000, 1 / 3), np.full(8800, -1 / 3), np.full(4000, 2 / 3), np.full(3900, -2 / 3)])
-    test = st.sign_flips(x)
-    assert test.method == "sign flips, 99,999 drawn"
-    z = x.sum() / math.sqrt((x**2).sum())
-    assert test.p == pytest.approx(2 * scipy.stats.norm.sf(abs(z)), abs=0.005)
+    test = st.sign_flips(y)
+    assert (test.method, test.p) == ("sign flips, 9,999 drawn", pytest.approx(
+        np.mean(np.abs(signs @ y) >= abs(y.sum())), abs=0.02))
+    large = np.repeat([1 / 3, -1 / 3, 2 / 3, -2 / 3], [9000, 8800, 4000, 3900])  # drawn from its binomials
+    test, z = st.sign_flips(large), large.sum() / math.sqrt((large**2).sum())
+    assert (test.method, test.p) == ("sign flips, 99,999 drawn", pytest.approx(
+        2 * scipy.stats.norm.sf(abs(z)), abs=0.005))
 
 
 def test_holm_is_the_closed_test_of_bonferroni_on_a_thousand_families():
@@ -195,18 +163,12 @@ def test_holm_is_the_closed_test_of_bonferroni_on_a_thousand_families():
 
 # Effects
 
-def test_odds_ratios_agree_with_scipy_on_a_thousand_cases():
-    dice = random.Random(11)
-    for _ in range(1000):
-        n = dice.randint(10, 500)
-        a, b = dice.randint(1, n - 1), dice.randint(1, n - 1)
-        theirs = scipy.stats.contingency.odds_ratio([[a, n - a], [b, n - b]], kind="sample").statistic
-        assert st.odds_ratio(a / n, b / n) == pytest.approx(theirs, **CLOSE)
-
-
-def test_cohens_h_by_hand():
-    assert st.cohen_h(0.5, 0.25) == pytest.approx(math.pi / 2 - math.pi / 3)
-    assert st.cohen_h(1, 0) == pytest.approx(math.pi)
+@pytest.mark.parametrize(("figure", "by_hand"), [
+    (st.mean_and_std([53.0, 51.2, 55.6]), (53.266667, 2.212088)), (st.odds_ratio(0.5, 0.2), 4),
+    (st.cohen_h(0.5, 0.25), math.pi / 2 - math.pi / 3), (st.cohen_h(1, 0), math.pi), (st.paired_odds_ratio(6, 3), 2),
+    (st.standardised([1.0, 0.0]), 0.5 / math.sqrt(0.5))])
+def test_spreads_and_effects_by_hand(figure, by_hand):
+    assert figure == pytest.approx(by_hand)
 
 
 @pytest.mark.parametrize("figure", [
@@ -215,11 +177,6 @@ def test_cohens_h_by_hand():
     st.standardised([0.5, 0.5]), sizes.detectable(0.0, 100), sizes.detectable(0.5, 1), sizes.to_settle(0.0, 0.3)])
 def test_a_figure_that_is_not_defined_is_none(figure):
     assert figure is None
-
-
-def test_effects_of_pairs_by_hand():
-    assert st.paired_odds_ratio(6, 3) == 2.0
-    assert st.standardised([1.0, 0.0]) == pytest.approx(0.5 / math.sqrt(0.5))
 
 
 # Sizes
@@ -234,9 +191,7 @@ def test_sample_sizes_of_the_papers_data_sets(population, exact, once, two_step)
 
 
 def test_a_sample_is_never_larger_than_its_population():
-    for population in (1, 2, 3, 10, 50):
-        assert 1 <= sizes.sample_size(population) <= population
-    assert sizes.sample_size(1) == 1
+    assert [1 <= sizes.sample_size(population) <= population for population in (1, 2, 3, 10, 50)] == [True] * 5
     with pytest.raises(ValueError, match="no samples"):
         sizes.sample_size(0)
 
