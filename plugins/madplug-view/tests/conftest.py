@@ -1,4 +1,4 @@
-"""Studies to look at, and the server as a process of its own."""
+"""Studies to look at, and the server as a process of its own or in a thread of this one."""
 
 import asyncio
 import http.client
@@ -22,8 +22,6 @@ from madplug.records import Vote
 from madplug.store import Call, CallRow, open_recorder
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")
-
-
 TALKED_OUT = (("A", "B", "B"), ("B", "B", "B"))
 
 
@@ -35,82 +33,62 @@ def debate(cell, sample, repeat=0, *, keys=TALKED_OUT, decision="B", text="I say
         for agent, key in enumerate(row):
             said.append(Message(len(said), number, 0, agent, "draft" if number == 1 else "improve",
                                 text.replace("{key}", str(key)), answer=key, key=key, seen=seen, model="small",
-                                calls=(call_key(cell, sample, repeat, len(said)).hex(),)))
+                                calls=(f"{cell}/{sample}/{repeat}/{len(said)}".encode().hex(),)))
     agents = tuple(Agent(i, Persona(NAMES[i % 6] + ("" if i < 6 else str(i))), "small") for i in range(len(keys[0])))
-    score = float(decision == "A")
+    votes = {key: float(keys[-1].count(key)) for key in keys[-1] if key is not None}
     parts = {"sample": Sample(sample, f"Which is it, in question {sample}?", ("the first", "the second", "the third")),
-             "references": ("A",), "agents": agents, "messages": tuple(said), "metrics": {"qa.accuracy": score},
-             "decision": Decision(decision, scores=votes(keys[-1])) if decision else Decision.undecided("a tie"),
+             "references": ("A",), "agents": agents, "messages": tuple(said),
+             "metrics": {"qa.accuracy": float(decision == "A")},
+             "decision": Decision(decision, scores=votes) if decision else Decision.undecided("a tie"),
              "calls": len(said), "tokens": Usage(100 * len(said), 10 * len(said), cost_usd=0.001 * len(said)),
              "seconds": 1.5} | more
     return DebateResult(cell, repeat, **parts)
 
 
-def asked(cell, sample, repeat, purpose, agent, round):
-    """The key of a call behind no message, as text."""
-    return f"{purpose}/{agent}/{round}/{cell}/{sample}/{repeat}".encode().hex()
+def calls_of(result, prompt):
+    """The calls of a debate: those of its messages, and those behind none, which their keys describe."""
+    for m in result.messages:
+        yield call(result, m.calls[0], m.agent, "discuss", m.round, f"{prompt} message {m.id} of {result.sample.id}",
+                   m.content, Usage(100, 10, cost_usd=0.001), 0.5)
+    for key in (*result.opening_calls, *result.other_calls):
+        purpose, agent, number = bytes.fromhex(key).decode().split("/")[:3]
+        yield call(result, key, None if agent == "None" else int(agent), purpose, int(number),
+                   f"prompt of {purpose} {agent}", f"reply of {purpose} {agent}", Usage(50, 5), 0.25)
 
 
-def calls_behind(result):
-    """The calls behind no message of a debate, which their keys describe."""
-    for text in (*result.opening_calls, *result.other_calls):
-        purpose, agent, number, *_ = bytes.fromhex(text).decode().split("/")
-        request = {"messages": [{"role": "user", "content": f"prompt of {purpose} {agent}"}], "params": {}}
-        caller = Caller(result.cell, result.repeat, result.sample.id, int(agent) if agent != "None" else None, purpose,
-                        round=int(number))
-        call = Call(Completion(f"reply of {purpose} {agent}", Usage(50, 5)), seconds=0.25)
-        yield CallRow(bytes.fromhex(text), caller, "small", json.dumps(request)), call
+def call(result, key, agent, purpose, round, sent, reply, used, seconds):
+    caller = Caller(result.cell, result.repeat, result.sample.id, agent, purpose, round=round)
+    messages = [{"role": "system", "content": "You debate."}, {"role": "user", "content": sent}]
+    return (CallRow(bytes.fromhex(key), caller, "small", json.dumps({"messages": messages, "params": {}})),
+            Call(Completion(reply, used), seconds=seconds))
 
 
-def votes(row):
-    """Votes by answer."""
-    return {key: float(row.count(key)) for key in row if key is not None}
-
-
-def call_key(cell, sample, repeat, message):
-    """The key of the call behind a message."""
-    return f"{cell}/{sample}/{repeat}/{message}".encode()
-
-
-def write(folder: Path, debates, *, calls=True, planned=None, status="finished", prompt="prompt of") -> Path:
-    """A study's directory with these debates, each message with a call."""
+def write(folder: Path, debates, *, calls=True, status="finished", prompt="prompt of", **facts) -> Path:
+    """A study's directory with these debates and facts, each message with a call."""
     async def keep():
-        store, waiting = open_recorder(folder), []
-        if planned is not None:
-            await store.keep_fact("planned", planned)
+        store = open_recorder(folder)
+        for name, value in facts.items():
+            await store.keep_fact(name, value)
         for result in debates:
-            for m in result.messages if calls else ():
-                request = {"messages": [{"role": "system", "content": "You debate."}, {
-                    "role": "user", "content": f"{prompt} message {m.id} of {result.sample.id}"}], "params": {}}
-                key = call_key(result.cell, result.sample.id, result.repeat, m.id)
-                caller = Caller(result.cell, result.repeat, result.sample.id, m.agent, "discuss", round=m.round)
-                call = Call(Completion(m.content, Usage(100, 10, cost_usd=0.001)), seconds=0.5)
-                waiting.append(store.keep_call(CallRow(key, caller, "small", json.dumps(request)), call))
-            waiting += [store.keep_call(*found) for found in calls_behind(result) if calls]
-            waiting.append(store.finish_debate(result))
-            if len(waiting) > 2000:
-                await asyncio.gather(*waiting)
-                waiting = []
-        await asyncio.gather(*waiting)
+            await asyncio.gather(*(store.keep_call(*found) for found in calls_of(result, prompt) if calls),
+                                 store.finish_debate(result))
         store.close()
 
-    with ThreadPoolExecutor(1) as thread:  # a test that drives a browser has a loop of its own
-        thread.submit(asyncio.run, keep()).result()
+    here(keep())
     if status:
         (folder / "summary.json").write_text(json.dumps({"status": status, "cells": []}))
     return folder
 
 
-def keep_fact(folder, name, value):
-    """Record a fact of a study."""
-    store = open_recorder(folder)
-    asyncio.run(store.keep_fact(name, value))
-    store.close()
+def here(coroutine):
+    """Run a coroutine in another thread: a test that drives a browser has a loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, coroutine).result()
 
 
-def some(cell, n, seed=0):
+def some(cell, n):
     """Debates of three agents and two rounds, drawn from a seed."""
-    dice = random.Random(f"{seed} {cell}")
+    dice = random.Random(cell)
     for i in range(n):
         first = [dice.choice("AAB") for _ in range(3)]
         then = [dice.choice(first) for _ in first]
@@ -119,13 +97,16 @@ def some(cell, n, seed=0):
 
 def voted(cell, sample):
     """A debate with personas that a model made, and with ballots."""
+    def key(purpose, agent, round):
+        return f"{purpose}/{agent}/{round}/{cell}/{sample}".encode().hex()
+
     found = debate(cell, sample)
     decision = replace(found.decision, votes=tuple(Vote(a.id, {"B": 1.0}) for a in found.agents))
-    return replace(found, decision=decision, opening_calls=(asked(cell, sample, 0, "persona", None, 0),),
-                   other_calls=tuple(asked(cell, sample, 0, "vote", a.id, 2) for a in found.agents))
+    return replace(found, decision=decision, opening_calls=(key("persona", None, 0),),
+                   other_calls=tuple(key("vote", a.id, 2) for a in found.agents))
 
 
-def small_study(folder):
+def small_study(folder, **facts):
     """Two cells with a debate of every kind."""
     return write(folder, [
         voted("plain", "talked-out"), debate("plain", "agreed", keys=(("A", "A", "A"),), decision="A"),
@@ -133,33 +114,51 @@ def small_study(folder):
         debate("plain", "split", keys=(("A", "B", None),), decision=None),
         debate("plain", "broken", keys=(("A", "B", "B"),), decision=None, error="ModelError: the endpoint is gone"),
         debate("other way", "talked-out", keys=(("A", "B", "B"), ("A", "A", "B")), decision="A"),
-        debate("other way", "agreed", keys=(("A", "A", "A"),), decision="A")], planned=8)
+        debate("other way", "agreed", keys=(("A", "A", "A"),), decision="A")], planned=8, **facts)
+
+
+class Server:
+    """A server at an address, and requests to it as a browser sends them that has the cookie."""
+
+    def __init__(self, url, process=None):
+        self.url, self.process = url, process
+        port, self.token = re.fullmatch(r"http://[^/]+:(\d+)/\?token=(\S+)", url).groups()
+        self.port = int(port)
+        self.own = f"http://127.0.0.1:{port}"
+        self.headers = {"Host": f"127.0.0.1:{port}", "Cookie": f"madplug-view-{port}={self.token}"}
+
+    def get(self, path, method="GET", body=None, **headers):
+        """The answer to a request; a header that is None is left out."""
+        given = {name: value for name, value in (self.headers | headers).items() if value is not None}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, body, given)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return SimpleNamespace(status=answer.status, headers={k.lower(): v for k, v in answer.getheaders()}, body=body)
+
+    def api(self, path):
+        """What the pages are told."""
+        return json.loads(self.get(f"/api/studies{path}").body)
 
 
 @contextmanager
 def serving(*words):
-    """`madplug view` with these words: its address, and requests to it with the cookie."""
+    """`madplug view` with these words, as a process."""
     process = subprocess.Popen([sys.executable, "-m", "madplug", "view", *map(str, words), "--no-browser"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://([^/]+):(\d+)/\?token=(\S+)", line)
-        assert found, line + process.stderr.read()
-        server = SimpleNamespace(url=found[0], port=int(found[2]), token=found[3], process=process, host=found[1])
-        server.get = lambda path, method="GET", **headers: request(server, path, method, headers)
-        server.api = lambda path: json.loads(server.get(f"/api/studies{path}").body)
-        wait_until(lambda: answers(server))
-        yield server
-    finally:
-        process.terminate()
-        process.wait(20)
-        process.stdout.close()
-        process.stderr.close()
+    with process:
+        try:
+            server = Server(process.stdout.readline().strip(), process)
+            wait_until(lambda: answers(server))
+            yield server
+        finally:
+            process.terminate()
 
 
 @contextmanager
 def serving_here(*folders):
-    """The same server in a thread of this process, which starts at once; gives its address."""
+    """The same server in a thread of this process, which starts at once."""
     import uvicorn
 
     from madplug_view.connections import Patience
@@ -170,14 +169,14 @@ def serving_here(*folders):
 
     listener = Listening("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    app = Guard(application(open_studies(folders)), "token", port, host_names("127.0.0.1"))
+    app = Guard(application(open_studies(folders), folders), "token", port, host_names("127.0.0.1"))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1,
                                            http=Patience))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         wait_until(lambda: server.started)
-        yield f"http://127.0.0.1:{port}/?token=token"
+        yield Server(f"http://127.0.0.1:{port}/?token=token")
     finally:
         server.should_exit = True
         thread.join(20)
@@ -192,33 +191,12 @@ def answers(server):
         return None
 
 
-def request(server, path, method, headers):
-    """A raw request; a header that is None is left out."""
-    given = {"Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"}
-    given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    body = given.pop("body", "").encode()
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-    for name, value in given.items():
-        if value is not None:
-            connection.putheader(name, value)
-    if body:
-        connection.putheader("Content-Length", str(len(body)))
-    connection.endheaders(body)
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    return SimpleNamespace(status=answer.status, headers={k.lower(): v for k, v in answer.getheaders()}, body=body)
-
-
 def wait_until(happened, seconds=60):
-    """What `happened()` gives as soon as it is true."""
+    """Wait until `happened()` is true."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if found := happened():
-            return found
+    while not happened():
+        assert time.monotonic() < until, "it never happened"
         time.sleep(0.05)
-    raise AssertionError("it never happened")
 
 
 @pytest.fixture(scope="session")
@@ -237,11 +215,12 @@ def server(folder):
 @pytest.fixture
 def without_charts(monkeypatch):
     """As if the report were not installed: drawing charts takes seconds."""
-    monkeypatch.setattr("madplug_view.export.can_draw", lambda: False)
+    for module in ("studies", "export"):
+        monkeypatch.setattr(f"madplug_view.{module}.can_draw", lambda: False)
 
 
 @pytest.fixture(scope="session")
 def kit():
     """The functions above."""
-    return SimpleNamespace(debate=debate, write=write, keep=keep_fact, some=some, serving=serving,
-                           serving_here=serving_here, wait_until=wait_until, request=request, small_study=small_study)
+    return SimpleNamespace(debate=debate, write=write, here=here, some=some, serving=serving, serving_here=serving_here,
+                           small_study=small_study)

@@ -1,12 +1,8 @@
 """The pages in a real browser: what one sees, filters, replays and follows, with the mouse and with keys alone."""
 
-import asyncio
 import json
 import os
 import re
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -15,10 +11,12 @@ from tests_support import chromium
 
 from madplug import DebateId
 from madplug.store import open_recorder
+from madplug_view import export, studies
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
 expect = sync_api.expect
 expect.set_options(timeout=30_000)
+pytestmark = pytest.mark.usefixtures("without_charts")
 TALKED_OUT = "#/debate/0/plain/0/talked-out"
 WIDTHS = "Promise.all(Array.from(document.querySelectorAll('.charts img'), i => i.decode().then(() => i.naturalWidth)))"
 """The widths of the charts once they are there; the page's policy forbids what Playwright waits with for a function."""
@@ -35,24 +33,11 @@ def browser():
         yield found
 
 
-@pytest.fixture(autouse=True)
-def drawn_charts(request, monkeypatch):
-    """Pages draw no charts, which takes seconds, in tests that do not ask for them."""
-    if "with_report" not in request.fixturenames:
-        monkeypatch.setattr("madplug_view.studies.can_draw", lambda: False)
-
-
-@pytest.fixture
-def with_report():
-    """Pages have what the report adds."""
-    pytest.importorskip("madplug_report", reason="charts and tests are madplug-report's")
-
-
 @pytest.fixture
 def serve(kit):
-    """Serve some studies until the test has ended, and get their address."""
+    """Serve studies until the pages of a test are closed, and get their address."""
     with ExitStack() as stack:
-        yield lambda *folders: stack.enter_context(kit.serving_here(*folders))
+        yield lambda *folders: stack.enter_context(kit.serving_here(*folders)).url
 
 
 @pytest.fixture
@@ -91,20 +76,35 @@ def open_page(browser, serve):
 def address(kit, folder):
     """The address of the small study."""
     with kit.serving_here(folder) as found:
-        yield found
+        yield found.url
 
 
 @pytest.fixture
 def show(open_page, address):
     """Open a page of the small study."""
     def show(hash="", **more):
-        page = open_page(address, **more)
-        if hash:
-            page.evaluate("hash => { location.hash = hash }", hash)
+        page = open_page(address + hash, **more)
         expect(page.locator("main h1")).to_be_visible()
         return page
 
     return show
+
+
+@pytest.fixture
+def look(kit, tmp_path, serve, open_page):
+    """Open a page of a study: `look("#/cell/0/c", *debates)`; of a folder, or of one to be written."""
+    def look(hash, *debates, folder=None, exported=False, **more):
+        folder = folder or kit.write(tmp_path / "s", debates, **more)
+        if exported:
+            export.export(studies.open_studies([folder]), tmp_path / "page.html")
+        return open_page(((tmp_path / "page.html").as_uri() if exported else serve(folder)) + hash)
+
+    return look
+
+
+def go(page, hash):
+    """Go to another page."""
+    page.evaluate("hash => { location.hash = hash }", hash)
 
 
 def said(page):
@@ -116,10 +116,29 @@ def moment(page):
     return re.search(r"at=(\d+)", page.url)[1]
 
 
-def test_from_the_study_to_the_prompt_behind_a_change_of_mind(show):
-    page = show()
+@pytest.fixture(params=[None, 8_000_000, 1000], ids=["served", "exported to one page", "exported in chunks"])
+def small(request, address, folder, tmp_path, monkeypatch):
+    """The address of the small study, served, or exported with a chart."""
+    if request.param is None:
+        return address
+    svg = ('<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><style>path{fill:red}</style>'
+           '<path d="M0 0h9v9z"/></svg>')
+    chart = {"name": "ends", "title": "How debates ended", "caption": "All of them.", "svg": svg}
+    monkeypatch.setattr(export, "can_draw", lambda: True)
+    monkeypatch.setattr(studies, "draw", lambda folder: [chart])
+    monkeypatch.setattr(export, "ONE_PAGE", request.param)
+    assert export.export(studies.open_studies([folder]), tmp_path / "out").startswith("7 debates in ")
+    assert (tmp_path / "out" / "data").exists() == (request.param == 1000)
+    return (tmp_path / "out" / "index.html").as_uri()
+
+
+def test_from_the_study_to_the_prompt_behind_a_change_of_mind_and_to_another_cell(small, open_page):
+    page = open_page(small)
     expect(page.locator(".cells tbody tr")).to_have_count(2)
     assert "token" not in page.url
+    if "out" in small:
+        expect(page.get_by_role("img", name="How debates ended")).to_be_visible()
+        assert page.evaluate(WIDTHS) == [40]
     page.get_by_role("link", name="plain", exact=True).click()
     expect(page.locator("a.row")).to_have_count(5)
     page.get_by_role("button", name="right turned wrong").click()
@@ -133,10 +152,27 @@ def test_from_the_study_to_the_prompt_behind_a_change_of_mind(show):
     expect(dialog).to_contain_text("I say B.")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+    go(page, PAGES["all"])
+    expect(page.locator("a.row")).to_have_count(7)
+    go(page, PAGES["compare"])
+    expect(page.locator(".fourfold .count").first).to_have_text("1")
+    assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
+    expect(page.get_by_text("of plain left out: the other cell has no score")).to_contain_text("3 debates")
+    page.locator(".fourfold .lost .count").click()
+    page.locator("a.row").click()
+    expect(page.locator(".half")).to_have_count(2)
 
 
-def test_ballots_and_personas_are_one_click_from_their_prompts(show):
-    page = show(TALKED_OUT)
+def test_debates_in_which_a_right_minority_lost_are_one_click_away(show):
+    page = show()
+    page.get_by_role("link", name="a right minority was talked out of its answer").click()
+    for name in ("right turned wrong", "majority wrong, a minority right", "wrong"):
+        expect(page.get_by_role("button", name=re.compile(rf"^{name} \d"))).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("a.row")).to_contain_text("talked-out")
+
+
+def test_ballots_and_personas_are_one_click_from_their_prompts(small, open_page):
+    page = open_page(small + TALKED_OUT)
     page.locator(".verdict .behind").get_by_role("button", name="vote (3)").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.locator("details")).to_have_count(3)
@@ -152,11 +188,9 @@ def test_ballots_and_personas_are_one_click_from_their_prompts(show):
     expect(dialog).to_contain_text("prompt of persona None")
 
 
-def test_a_prompt_says_whose_messages_it_quotes(kit, tmp_path, serve, open_page):
-    said = kit.debate("c", "q", text="I say {key} after long thought.")
-    folder = kit.write(tmp_path / "quoting", [said], prompt="Before.\n\nI say A after long thought.\n\nAfter.")
-    page = open_page(serve(folder))
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+def test_a_prompt_says_whose_messages_it_quotes(kit, look):
+    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text="I say {key} after long thought."),
+                prompt="Before.\n\nI say A after long thought.\n\nAfter.")
     page.locator("#m3").get_by_role("button", name="prompt").click()
     whose = re.compile(r"^Ada, round 1 A\s?✓ \(right\)I say A after long thought\.$")
     expect(page.locator(".quote")).to_have_text(whose)
@@ -178,16 +212,15 @@ def test_all_debates_are_filtered_together(show):
     expect(page.locator(".crumbs")).to_contain_text("other way")
 
 
-def test_cells_are_sorted_and_filtered_by_name(kit, tmp_path, serve, open_page):
-    debates = [kit.debate(f"agents={n}", "q", decision="A" if n == 3 else "B") for n in range(1, 11)]
-    page = open_page(serve(kit.write(tmp_path / "many", debates, calls=False)))
+def test_cells_are_sorted_and_filtered_by_name(kit, look):
+    page = look("", *(kit.debate(f"agents={n}", "q", decision="A" if n == 3 else "B") for n in range(1, 11)))
     first = page.locator(".cells tbody a").first
     expect(first).to_have_text("agents=1")
     page.get_by_role("button", name="qa.accuracy").click()
     expect(first).to_have_text("agents=3")
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("qa.accuracy")
-    page.get_by_role("button", name="cell", exact=True).click()
-    page.get_by_role("button", name="cell", exact=True).click()
+    for _ in range(2):
+        page.get_by_role("button", name="cell", exact=True).click()
     expect(first).to_have_text("agents=10")
     page.get_by_placeholder("Filter by name").fill("=2")
     expect(page.locator(".cells tbody tr")).to_have_count(1)
@@ -195,7 +228,7 @@ def test_cells_are_sorted_and_filtered_by_name(kit, tmp_path, serve, open_page):
     expect(page.locator(".cells tbody tr")).to_have_count(1)
 
 
-def test_filters_add_up_and_stay_in_the_address_and_rows_are_sorted_and_searched(show):
+def test_filters_add_up_and_stay_in_the_address_and_rows_are_sorted_searched_and_opened_side_by_side(show):
     page = show("#/cell/0/plain")
     for name in ("changed mind", "wrong"):
         page.get_by_role("button", name=re.compile(f"^{name} \\d")).click()
@@ -212,10 +245,7 @@ def test_filters_add_up_and_stay_in_the_address_and_rows_are_sorted_and_searched
     expect(page.locator("a.row")).to_have_count(1)
     page.get_by_role("searchbox").fill("nowhere at all")
     expect(page.get_by_role("status")).to_contain_text("No debate fits")
-
-
-def test_debates_that_differ_from_another_cell_open_side_by_side(show):
-    page = show("#/cell/0/plain")
+    page.get_by_role("searchbox").fill("")
     page.get_by_label("Differs from").select_option("other way")
     expect(page.locator("a.row")).to_have_count(1)
     page.locator("a.row").click()
@@ -225,11 +255,11 @@ def test_debates_that_differ_from_another_cell_open_side_by_side(show):
     expect(chips.nth(1)).to_contain_text("A")
 
 
-def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_path, serve, open_page):
+def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_path, look):
     for name in ("one", "two"):
         kit.small_study(tmp_path / name)
     os.utime(tmp_path / "one/study.db", (0, 0))
-    page = open_page(serve(tmp_path))
+    page = look("", folder=tmp_path)
     expect(page.locator(".cells tbody a")).to_have_text(["two", "one"])
     page.get_by_role("button", name="study").click()
     expect(page.locator(".cells tbody a")).to_have_text(["one", "two"])
@@ -242,28 +272,50 @@ def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_pat
     expect(page.locator(".half")).to_have_count(2)
 
 
-def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, serve, open_page):
-    folder = kit.write(tmp_path / "s", [kit.debate("z", "q"), *(
-        kit.debate(f"{d},{n}", "q", decision="A" if n == 3 else "B") for d in ("x", "y") for n in (3, 5))])
-    (folder / "summary.json").write_text(json.dumps({"cells": [{"cell": "z", "settings": {"debate.decision": "z"}}, *(
-        {"cell": f"{d},{n}", "settings": {"debate.decision": d, "debate.agents": n}} for d in "xy" for n in (3, 5))]}))
-    page = open_page(serve(folder))
+def with_settings(folder, cells):
+    """The study with a summary that has these settings of cells."""
+    (folder / "summary.json").write_text(json.dumps({"cells": [
+        {"cell": cell, "settings": settings} for cell, settings in cells.items()]}))
+    return folder
+
+
+def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, look):
+    cells = {"z": {"debate.decision": "z"}} | {
+        f"{d},{n}": {"debate.decision": d, "debate.agents": n} for d in "xy" for n in (3, 5)}
+    debates = [kit.debate(cell, "q", decision="A" if "3" in cell else "B") for cell in cells]
+    page = look("", folder=with_settings(kit.write(tmp_path / "s", debates), cells))
     expect(page.get_by_text("Not shown: 1 cell without")).to_be_visible()
     expect(page.locator(".pivot td a")).to_have_text(["1.000", "0.000", "1.000", "0.000"])
     page.locator(".pivot td a").nth(1).click()
     expect(page.locator("h1")).to_have_text("x,5")
-    page.evaluate("location.hash = '#/cell/0/'")
+    go(page, "#/cell/0/")
     page.get_by_label("agents").select_option("3")
     expect(page.locator("a.row")).to_have_count(2)
 
 
-def test_a_note_is_written_on_the_page_of_a_debate(kit, tmp_path, serve, open_page):
-    page = open_page(serve(kit.small_study(tmp_path / "s")))
-    page.evaluate("hash => { location.hash = hash }", TALKED_OUT)
+def test_every_page_of_an_oracles_study_says_so_and_cells_are_chosen_by_name(kit, tmp_path, look):
+    settings = {cell: {"debate.paradigm": cell, "debate.agents": n, "match.cell": cell, "match.by": "calls"}
+                for n, cell in enumerate(("plain", "other way"))}
+    folder = kit.write(tmp_path / "s", [kit.debate(cell, "q1") for cell in settings],
+                       identity={"oracle": True, "cells": {}})
+    page = look("", folder=with_settings(folder, settings))
+    for place in ("#/study/0", "#/cell/0/plain", "#/debate/0/plain/0/q1", "#/cell/0/"):
+        go(page, place)
+        page.get_by_text("components saw the references").wait_for()
+    names = [text.split()[0] for text in page.locator("form.filters .bar label").all_inner_texts()]
+    assert names.count("cell") == 1  # what a cell is matched to is nothing that cells differ in
+    by_name = page.locator("form.filters select", has=page.locator("option", has_text="other way")).last
+    by_name.select_option("other way")
+    page.wait_for_url("**other*")
+    page.get_by_text("1 debate").first.wait_for()
+
+
+def test_a_note_is_written_on_the_page_of_a_debate(kit, tmp_path, look):
+    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "s"))
     page.get_by_label("Tags").fill("odd, later")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("saved in notes.json")).to_be_visible()
-    page.evaluate("location.hash = '#/cell/0/plain'")
+    go(page, "#/cell/0/plain")
     page.get_by_label("My notes").select_option("odd")
     expect(page.locator("a.row")).to_have_count(1)
     expect(page.locator("a.row")).to_contain_text("odd later")
@@ -280,24 +332,12 @@ def test_the_list_is_gone_through_by_keys(show):
     expect(page.locator("a.row").nth(1)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("broken")
-    page.keyboard.press("n")
-    expect(page.locator("h1")).to_contain_text("corrected")
-    page.keyboard.press("p")
-    expect(page.locator("h1")).to_contain_text("broken")
 
 
-@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("exported", [False, True])
-def test_the_list_goes_on_after_its_first_fifty_debates(kit, tmp_path, serve, open_page, exported):
-    from madplug_view.export import export
-    from madplug_view.studies import open_studies
-
-    folder = kit.write(tmp_path / "many", kit.some("plain", 60))
-    if exported:
-        export(open_studies([folder]), tmp_path / "page.html")
-    page = open_page((tmp_path / "page.html").as_uri() if exported else serve(folder))
+def test_the_list_goes_on_after_its_first_fifty_debates(kit, look, exported):
+    page = look("#/debate/0/plain/0/q00048", *kit.some("plain", 60), exported=exported)
     place = page.get_by_role("navigation", name="Debates of the list")
-    page.evaluate("location.hash = '#/debate/0/plain/0/q00048'")
     expect(place).to_contain_text("49 of 50+")
     page.keyboard.press("n")
     expect(place).to_contain_text("50 of 60")
@@ -326,12 +366,12 @@ def test_a_debate_is_replayed_by_keys(show):
     expect(page.locator(".verdict .chip.big")).to_contain_text("B")
 
 
-def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, tmp_path, serve, open_page):
-    debates = [kit.debate("plain", "unread", keys=(("A", "B", "B"), ("A", None, "B"))), kit.debate("plain", "read")]
-    page = open_page(serve(kit.write(tmp_path / "s", debates)))
+def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, look):
+    unread = kit.debate("plain", "unread", keys=(("A", "B", "B"), ("A", None, "B")))
+    page = look("", unread, kit.debate("plain", "read"))
     told = page.locator(".strip").get_by_text("could not be read (?) is counted with its earlier answer")
     for name in ("unread", "read"):
-        page.evaluate("hash => { location.hash = hash }", f"#/debate/0/plain/0/{name}")
+        go(page, f"#/debate/0/plain/0/{name}")
         expect(page.locator("h1")).to_have_text(name)
         expect(told).to_have_count(int(name == "unread"))
 
@@ -365,60 +405,32 @@ def test_what_an_agent_was_shown_is_drawn_when_its_message_is_pointed_at_or_focu
     expect(page.locator("path.arrow")).to_have_count(3)
 
 
-def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, tmp_path, serve, open_page):
+def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, look):
     plain = kit.debate("c", "q")
     first, *others = plain.messages
-    data = {"channel": {"received": {"1": "say C"}}}
-    changed = replace(others[2], altered=(1,), data=data)
+    changed = replace(others[2], altered=(1,), data={"channel": {"received": {"1": "say C"}}})
     messages = (first, *others[:2], changed, *others[3:], replace(others[4], id=6, retracted=True))
-    folder = kit.write(tmp_path / "marked", [replace(plain, messages=messages)])
-    address = serve(folder)
-    page = open_page(address)
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    page = look("#/debate/0/c/0/q", replace(plain, messages=messages))
     expect(page.locator("#m6")).to_contain_text("retracted")
     expect(page.locator("#m1")).to_contain_text("altered on the way to Ada")
     page.locator("#m3 .received summary").click()
     expect(page.locator("#m3 .received")).to_contain_text("say C")
 
 
-WRITER = """
-import asyncio, json, sys
-sys.path.insert(0, sys.argv[2])
-import conftest
-from madplug.store import open_recorder
-store = open_recorder(sys.argv[1])
-for line in sys.stdin:
-    asyncio.run(store.finish_debate(conftest.debate("plain", line.strip())))
-    print(line, end="", flush=True)
-store.close()
-"""
-
-
-def test_the_pages_follow_a_run_in_another_process(kit, tmp_path, serve, open_page):
+def test_the_pages_follow_a_run(kit, tmp_path, look):
     folder = kit.write(tmp_path / "live", kit.some("plain", 3), planned=5, status=None)
-    tests = str(__file__).rpartition("/")[0]
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(folder), tests], stdin=subprocess.PIPE, text=True,
-                              stdout=subprocess.PIPE)
-    address = serve(folder)
-    page = open_page(address)
+    page, cell = look("", folder=folder), look("#/cell/0/plain", folder=folder)
     expect(page.locator(".progress")).to_contain_text("3 of 5 debates")
-    cell = open_page(address)
-    cell.evaluate("location.hash = '#/cell/0/plain'")
     expect(cell.locator("a.row")).to_have_count(3)
-    for name in ("new-one", "new-two"):
-        writer.stdin.write(f"{name}\n")
-        writer.stdin.flush()
-        writer.stdout.readline()
+    kit.write(folder, [kit.debate("plain", "new-one"), kit.debate("plain", "new-two")], status=None)
     expect(page.locator(".progress")).to_contain_text("5 of 5 debates")
     expect(cell.locator("a.row")).to_have_count(5)
-    writer.stdin.close()
-    assert writer.wait(20) == 0
-    writer.stdout.close()
 
 
-@pytest.mark.usefixtures("with_report")
-def test_the_charts_of_the_report_are_drawn_when_they_come_into_view(folder, serve, open_page):
-    page = open_page(serve(folder))
+def test_the_charts_of_the_report_are_drawn_when_they_come_into_view(folder, look, monkeypatch):
+    pytest.importorskip("madplug_report", reason="the charts are madplug-report's")
+    monkeypatch.setattr(studies, "can_draw", lambda: True)
+    page = look("", folder=folder)
     page.locator(".charts").scroll_into_view_if_needed()
     expect(page.get_by_role("img", name="How debates ended")).to_be_visible(timeout=60_000)
     assert all(page.evaluate(WIDTHS))
@@ -431,33 +443,17 @@ HOSTILE = ("<script>window.hacked = 1</script><img src=x onerror='window.hacked 
            " </script><svg onload='window.hacked=1'> ${window.hacked=1} [md](http://evil.example)" + " more" * 90)
 
 
-def hostile(kit):
-    return kit.debate("<b>cell</b>", "<i>id</i>/../x?y#z", text=HOSTILE, keys=(("A", "<script>", "B"), ("B", "B", "B")))
-
-
-def check_inert(page):
-    text = page.locator("#m0 .text").inner_text()
-    assert "<script>window.hacked = 1</script>" in text
-    assert "⟨U+202E⟩turned" in text
-    assert "⟨U+001B⟩[31m" in text
-    assert page.evaluate("window.hacked") is None
-    assert page.locator("#app script, #app style, #app iframe, #app img, #app a[href^=http]").count() == 0
-
-
-@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("exported", [False, True])
-def test_text_of_a_model_is_shown_and_inert(kit, tmp_path, serve, open_page, exported):
-    from madplug_view.export import export
-    from madplug_view.studies import open_studies
-
-    folder = kit.write(tmp_path / "hostile", [hostile(kit)])
-    if exported:
-        export(open_studies([folder]), tmp_path / "page.html")
-    page = open_page((tmp_path / "page.html").as_uri() if exported else serve(folder))
+def test_text_of_a_model_is_shown_and_inert(kit, look, exported):
+    page = look("", kit.debate("<b>cell</b>", "<i>id</i>/../x?y#z", text=HOSTILE,
+                               keys=(("A", "<script>", "B"), ("B", "B", "B"))), exported=exported)
     page.locator(".cells a").click()
     page.locator("a.row").click()
     page.locator("#m0").get_by_text("all of it").click()
-    check_inert(page)
+    text = page.locator("#m0 .text").inner_text()
+    for part in ("<script>window.hacked = 1</script>", "⟨U+202E⟩turned", "⟨U+001B⟩[31m"):
+        assert part in text
+    assert page.locator("#app script, #app style, #app iframe, #app img, #app a[href^=http]").count() == 0
     page.locator("#m0").get_by_role("button", name="prompt").click()
     expect(page.get_by_role("dialog")).to_contain_text("window.hacked = 1")
     assert page.evaluate("window.hacked") is None
@@ -488,13 +484,12 @@ RENDERED = {  # a text, the elements that are made of it, and what is read
     "<!-- hidden -->": ("", "<!-- hidden -->"), "> " * 5000: ("", "> > >")}
 
 
-def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, tmp_path, serve, open_page):
+def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, look):
     text = "He says: <true>it **was** here</true> and <false>there</false>, <b>so</b> <true>open"
     notes = {"mine": {"marks": {"true": "right", "false": "wrong", "b": "odd"}}}
     said = kit.debate("c", "q", keys=(("A",),), text=text, notes=notes)
     sample = replace(said.sample, context=("The story.",), hidden_from={"context": ("judge",)})
-    page = open_page(serve(kit.write(tmp_path / "s", [replace(said, sample=sample)], calls=False)))
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    page = look("#/debate/0/c/0/q", replace(said, sample=sample), calls=False)
     marked = page.locator("#m0 .text mark")
     expect(marked).to_have_count(2)
     assert marked.evaluate_all("all => all.map(m => [m.className, m.title])") == [
@@ -504,11 +499,10 @@ def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, tmp_path, 
     assert page.get_by_text("1 passage, not shown to judge").is_visible()
 
 
-def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, tmp_path, serve, open_page):
+def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, look):
     plain = kit.debate("c", "q", keys=(("A",) * len(RENDERED),))
     said = [replace(m, content=text) for m, text in zip(plain.messages, RENDERED, strict=True)]
-    page = open_page(serve(kit.write(tmp_path / "s", [replace(plain, messages=said)], calls=False)))
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    page = look("#/debate/0/c/0/q", replace(plain, messages=said), calls=False)
     expect(page.locator(".card")).to_have_count(len(RENDERED))
     for i, (text, (elements, shown)) in enumerate(RENDERED.items()):
         body = page.locator(f"#m{i} .text").first
@@ -520,97 +514,47 @@ def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit,
     expect(page.locator("#m0 .text")).to_have_text("**bold** and `code`")
 
 
-def test_a_long_message_shows_its_beginning_and_its_end_until_all_are_expanded(kit, tmp_path, serve, open_page):
-    text = f"It begins.\n{'word ' * 6000}\nAnswer: {{key}}"
-    folder = kit.write(tmp_path / "s", [kit.debate("c", "q", text=text)], calls=False)
-    page = open_page(serve(folder))
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+def test_a_long_message_shows_its_beginning_and_its_end_until_all_are_expanded(kit, look):
+    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text=f"It begins.\n{'word ' * 6000}\nAnswer: {{key}}"),
+                calls=False)
     for part in ("It begins.", "Answer: A"):
         expect(page.locator("#m0").get_by_text(part)).to_be_in_viewport()
     page.get_by_role("button", name="Expand all").click()
     expect(page.locator(".card .folded")).to_have_count(0)
 
 
-def test_ten_megabytes_are_read_in_parts(kit, tmp_path, serve, open_page):
-    folder = kit.write(tmp_path / "big", [kit.debate("c", "q", text="word " * 2_000_000, keys=(("A",),))], calls=False)
-    address = serve(folder)
-    page = open_page(address)
-    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+def test_ten_megabytes_are_read_in_parts(kit, look):
+    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text="word " * 2_000_000, keys=(("A",),)), calls=False)
     page.get_by_role("button", name="all of it").click()
     page.get_by_role("button", name="more: 9,980,000 characters are left").click()
     expect(page.get_by_role("button", name="more: 9,780,000 characters are left")).to_be_visible()
 
 
-# Export
-
-@pytest.mark.parametrize("limit", [8_000_000, 1000], ids=["one page", "chunks"])
-def test_an_export_opens_from_disk_with_charts_and_prompts(folder, tmp_path, open_page, monkeypatch, limit):
-    from madplug_view import export, studies
-
-    svg = ('<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><style>path{fill:red}</style>'
-           '<path d="M0 0h9v9z"/></svg>')
-    chart = {"name": "ends", "title": "How debates ended", "caption": "All of them.", "svg": svg}
-    monkeypatch.setattr(export, "can_draw", lambda: True)
-    monkeypatch.setattr(studies, "draw", lambda folder: [chart])
-    monkeypatch.setattr(export, "ONE_PAGE", limit)
-    said = export.export(studies.open_studies([folder]), tmp_path / "out")
-    assert said.startswith("7 debates in ")
-    assert (tmp_path / "out" / "data").exists() == (limit == 1000)
-    page = open_page((tmp_path / "out" / "index.html").as_uri())
-    expect(page.get_by_role("img", name="How debates ended")).to_be_visible()
-    assert page.evaluate(WIDTHS) == [40]
-    page.get_by_role("link", name="plain", exact=True).click()
-    expect(page.locator("a.row")).to_have_count(5)
-    page.get_by_role("button", name="right turned wrong").click()
-    expect(page.locator("a.row")).to_have_count(1)
-    page.locator("a.row").click()
-    page.get_by_role("button", name="vote (3)").click()
-    expect(page.get_by_role("dialog")).to_contain_text("prompt of vote 2")
-    page.keyboard.press("Escape")
-    page.evaluate("hash => { location.hash = hash }", PAGES["all"])
-    expect(page.locator("a.row")).to_have_count(7)
-    page.evaluate("hash => { location.hash = hash }", PAGES["compare"])
-    expect(page.locator(".fourfold .count").first).to_have_text("1")
-    assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
-    expect(page.get_by_text("of plain left out: the other cell has no score")).to_contain_text("3 debates")
-    page.locator(".fourfold .lost .count").click()
-    page.locator("a.row").click()
-    expect(page.locator(".half")).to_have_count(2)
-
-
-@pytest.mark.usefixtures("without_charts")
 def test_an_export_of_a_sample_opens_on_it(folder, tmp_path, open_page):
-    from madplug_view import export, studies
-
     export.export(studies.open_studies([folder]), tmp_path / "one.html", export.Part(samples=["corrected"]))
-    page = open_page((tmp_path / "one.html").as_uri())
-    expect(page.locator("h1")).to_have_text("corrected")
+    expect(open_page((tmp_path / "one.html").as_uri()).locator("h1")).to_have_text("corrected")
 
 
 # How it looks
 
-def overflow(page):
-    """Elements that stick out of the page to the right."""
-    return page.evaluate("""() => document.documentElement.scrollWidth - document.documentElement.clientWidth""")
-
-
 def test_no_page_is_wider_than_the_window(show):
     page = show()
     for name, hash in PAGES.items():
-        page.evaluate("hash => { location.hash = hash }", hash)
+        go(page, hash)
         expect(page.locator("main h1")).to_be_visible()
         for width in (320, 768, 2560):
             page.set_viewport_size({"width": width, "height": 800})
-            assert overflow(page) <= 0, (name, width)
+            assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, (name, width)
 
 
-def test_long_names_that_differ_at_their_end_are_told_apart(show):
-    names = show().evaluate("""async () => {
-      const { brief } = await import('./app/format.js');
-      return [0, 4].map((x) => brief(`styles=debater(${'competence=0.6, '.repeat(9)}conformity=${x})`));
+def test_long_names_that_differ_at_their_end_are_told_apart_and_short_times_are_not_nothing(show):
+    names, times = show().evaluate("""async () => {
+      const { brief, duration } = await import('./app/format.js');
+      return [[0, 4].map((x) => brief(`styles=debater(${'competence=0.6, '.repeat(9)}conformity=${x})`)),
+              [0, 0.004, 0.5, 30].map(duration)];
     }""")
-    assert [name[-13:] for name in names] == ["conformity=0)", "conformity=4)"]
-    assert [len(name) for name in names] == [40, 40]
+    assert [(name[-13:], len(name)) for name in names] == [("conformity=0)", 40), ("conformity=4)", 40)]
+    assert times == ["0 ms", "4 ms", "0.5 s", "30 s"]
 
 
 @pytest.mark.parametrize(("looks", "names"), [
@@ -626,7 +570,7 @@ def test_axe_finds_nothing_serious(show, looks, names):
         return [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
 
     for name in names:
-        page.evaluate("hash => { location.hash = hash }", PAGES[name])
+        go(page, PAGES[name])
         expect(page.locator("main h1")).to_be_visible()
         page.wait_for_timeout(200)
         assert not serious(), name
@@ -637,24 +581,22 @@ def test_axe_finds_nothing_serious(show, looks, names):
             page.keyboard.press("Escape")
 
 
-def test_a_stranger_reads_how_cells_differ_and_a_long_name_breaks_at_its_slashes(kit, tmp_path, serve, open_page):
-    folder = kit.write(tmp_path / "s", [kit.debate("near", "papers/jurisprudence/test/25")])
+def test_a_stranger_reads_how_cells_differ_and_a_long_name_breaks_at_its_slashes(kit, tmp_path, look):
     settings = {"dataset": {"use": "files.table", "path": "/home/someone/questions.jsonl"},
                 "debate.models": ["small", "large"], "debate.agents": 3}
-    (folder / "summary.json").write_text(json.dumps(
-        {"status": "finished", "cells": [{"cell": "near", "settings": settings}]}))
-    page = open_page(serve(folder), viewport={"width": 320, "height": 700})
+    folder = kit.write(tmp_path / "s", [kit.debate("near", "papers/jurisprudence/test/25")])
+    page = look("", folder=with_settings(folder, {"near": settings}))
+    page.set_viewport_size({"width": 320, "height": 700})
     expect(page.locator(".cells tbody th")).to_contain_text(
         "dataset = files.table (path=questions.jsonl), debate.models = small, large, debate.agents = 3")
-    page.evaluate("() => { location.hash = '#/debate/0/near/0/papers%2Fjurisprudence%2Ftest%2F25' }")
+    go(page, "#/debate/0/near/0/papers%2Fjurisprudence%2Ftest%2F25")
     expect(page.locator("h1")).to_have_text("papers/jurisprudence/test/25")
     assert page.locator("h1 wbr").count() == 3
-    assert page.evaluate("import('/app/format.js').then(f => [0, 0.004, 0.5, 30].map(f.duration))") == [
-        "0 ms", "4 ms", "0.5 s", "30 s"]
 
 
-def test_a_debate_that_goes_on_is_not_said_to_have_made_no_calls(kit, tmp_path, serve, open_page):
-    result, folder = kit.debate("plain", "open", keys=(("A", "B"),)), kit.write(tmp_path / "s", [], status=None)
+def test_a_debate_that_goes_on_is_not_said_to_have_made_no_calls(kit, tmp_path, look):
+    folder = kit.write(tmp_path / "s", [], status=None, planned=2)
+    result = kit.debate("plain", "open", keys=(("A", "B"),))
 
     async def begin():
         store, id = open_recorder(folder), DebateId("plain", 0, "open")
@@ -662,12 +604,10 @@ def test_a_debate_that_goes_on_is_not_said_to_have_made_no_calls(kit, tmp_path, 
         store.keep_agents(id, result.agents)
         for message in result.messages:
             store.keep_message(id, message)
-        await store.keep_fact("planned", 2)
         store.close()
 
-    with ThreadPoolExecutor(1) as thread:  # the browser has this thread's loop
-        thread.submit(asyncio.run, begin()).result()
-    page = open_page(serve(folder) + "#/debate/0/plain/0/open")
+    kit.here(begin())
+    page = look("#/debate/0/plain/0/open", folder=folder)
     expect(page.locator(".about")).to_contain_text("added up when a debate ends")
     expect(page.locator(".story")).to_contain_text("No agent has changed its mind so far.")
     expect(page.locator(".card")).to_have_count(2)

@@ -7,7 +7,7 @@ import { html } from './html.js';
 import { Chip, Crumbs, Legend, Marks, Oracle, Problem, Title, useAnswer, useKeys } from './parts.js';
 import { factorsOf } from './pivot.js';
 import { Rich } from './rich.js';
-import { replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
+import { readRoute, replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
 import { useFollowed } from './study.js';
 
 const FILTERS = {
@@ -86,7 +86,7 @@ function Filters({ study, cell, query, overview, scanned }) {
   const counts = useCounts(study, searchOf(cell, query), scanned);
   const some = (name) => on.includes(name) || !counts?.whole || counts.traits[name];
   const others = cell ? overview.cells.map((c) => c.cell).filter((c) => c !== cell) : [];
-  const set = (change) => replaceQuery({ ...query, ...change });
+  const set = (change) => replaceQuery({ ...readRoute(location.hash).query, ...change }); // a search is set a little later
   const toggle = (name) => set({ traits: (on.includes(name) ? on.filter((t) => t !== name) : [...on, name]).join(',') });
   return html`<form class="filters" role="search" onSubmit=${(e) => e.preventDefault()}>
     <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in overview.traits).filter(some).map((name) => html`
