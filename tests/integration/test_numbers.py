@@ -11,38 +11,14 @@ from madplug_testing.endpoint import running_endpoint
 RUN_FILE = """
 name = "numbers"
 repeats = 2
-
-[dataset]
-use = "puzzles.ordering"
-size = 3
-
-[models.small]
-use = "openai.chat"
-model = "m"
-base_url = "{url}"
-
-[[metrics]]
-use = "qa.accuracy"
-
-[[metrics]]
-use = "qa.graded"
-
-[[metrics]]
-use = "dynamics.conformity"
-
-[[metrics]]
-use = "dynamics.flips"
-
-[[metrics]]
-use = "dynamics.log_likelihood"
-
+dataset = {{use = "puzzles.ordering", size = 3}}
+models.small = {{use = "openai.chat", model = "m", base_url = "{url}"}}
+metrics = ["qa.accuracy", "qa.graded", "dynamics.conformity", "dynamics.flips", "dynamics.log_likelihood"]
 [debate]
 paradigm = "mallm.memory"
-agents = 3
 rounds = 3
 personas = ["personas.expert"]
 phases = [{{use = "challenge.final", settings = ["only_solution"]}}]
-
 [sweep]
 "debate.decision" = [{{use = "voting.simple", final = "ask"}}, {{use = "judge.synthesis", final = "ask"}}]
 """

@@ -42,8 +42,6 @@ class Hash(Model):
     name = "hash"
 
     class Options(ModelOptions):
-        """Options."""
-
         latency: Annotated[float, Volatile] = Field(default=0.0, ge=0, description="seconds per call")
         letters: str = Field(default="AB", description="what to draw from")
         ledger: Annotated[RunPath | None, Volatile] = Field(default=None, description="a line a call")
@@ -51,7 +49,6 @@ class Hash(Model):
         tokens: Annotated[int, Volatile] = Field(default=10, description="tokens per call")
 
     async def complete(self, request):
-        """A letter."""
         digest = hashlib.sha256(repr((request.messages, request.seed)).encode()).hexdigest()
         if self.options.fault == "refuse":
             raise RefusedError("400 content filter")
@@ -93,19 +90,15 @@ class Numbered(Dataset):
     name = "numbered"
 
     class Options(Options):
-        """Options."""
-
         size: Annotated[int, Volatile] = Field(default=5, ge=0, description="how many")
 
     answers = "kit.stripped"
 
     def samples(self, split=None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The reference of every question is A."""
         for i in range(self.options.size):
             yield Sample(f"q{i:04}", f"question {i}?"), ("A",)
 
     def size(self):
-        """As the option says."""
         return self.options.size
 
 
@@ -122,8 +115,6 @@ class Style(PlainStyle):
     moves = frozenset({"improve"})
 
     class Options(Options):
-        """Options."""
-
         tone: str = Field(default="", description="a word before the question")
 
 
@@ -151,7 +142,6 @@ class Alone(SpeakAll):
     name = "one_by_one"
 
     def waves(self, debate):
-        """Waves of one."""
         for wave in super().waves(debate):
             yield from ([turn] for turn in wave)
 
@@ -162,8 +152,6 @@ class Ear(SeeAll):
     name = "everything"
 
     class Options(Options):
-        """Options."""
-
         window: int | None = Field(default=None, ge=1, description="rounds back")
 
 
@@ -173,8 +161,6 @@ class Last(LastRound):
     name = "last_round"
 
     class Options(Options):
-        """Options."""
-
         keep: int = Field(default=1, ge=1, le=9, description="rounds to count")
 
 
@@ -192,7 +178,6 @@ class Right(Metric):
     proportion = True
 
     def score(self, debate, references):
-        """1 or 0."""
         return float(debate.decision.key in references)
 
 
@@ -202,16 +187,12 @@ class Graded(Metric):
     name = "graded"
 
     class Options(Options):
-        """Options."""
-
         rubric: str = Field(default="", description="prompt: what counts. {answer}")
 
     def calls(self, plan):
-        """One."""
         return 1
 
     async def score(self, debate, references):
-        """1 or 0."""
         reply = await debate.ask(f"{self.options.rubric} grade {debate.decision.key}", purpose="grade")
         if reply.text == "C":
             raise ValueError("C is not a grade")
@@ -233,7 +214,6 @@ class Shout(Extension):
 
     @hookimpl(wrapper=True)
     def madplug_reply(self, debate, turn, view):
-        """Around the reply."""
         pending = yield
 
         async def loud():
@@ -249,7 +229,6 @@ class Cry(Observer):
     name = "cry"
 
     def message_recorded(self, event):
-        """Fails."""
         raise RuntimeError("no pencil")
 
 
@@ -259,7 +238,6 @@ class Starts(Observer):
     name = "starts"
 
     def debate_started(self, event):
-        """One line."""
         print("started", event.debate.sample, file=sys.stderr)
 
 

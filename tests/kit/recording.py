@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 from madplug.config import load
 from madplug.registry.installed import Registry
@@ -19,35 +20,16 @@ REGISTRY = Registry()
 class Sent(Scripted):
     """The model of the run file, asked over HTTP for one reply after the other; notes what was sent for whom."""
 
-    def __init__(self, model, script, exchange):
+    def __init__(self, model, script, done):
         super().__init__(model=model)
-        self.script, self.exchange = script, exchange
+        self.script, self.done = script, done
 
     async def complete(self, request):
-        async with self.exchange.lock:
-            self.exchange.next_reply = self.script(request)
+        async with self.done.lock:  # so that the order of the calls is that of the debate
+            self.done.next_reply = self.script(request)
             completion = await super().complete(request)
-            self.exchange.calls.append((request, self.exchange.endpoint.seen[-1][1]))
+            self.done.calls.append((request, self.done.endpoint.seen[-1][1]))
             return completion
-
-
-class Exchange:
-    """One call at a time, so that the order of the calls is that of the debate."""
-
-    def __init__(self):
-        self.lock, self.next_reply = asyncio.Lock(), ""
-        self.calls = []
-
-    async def run(self, resolve, script):
-        """Run the study that `resolve(url)` makes."""
-        async with Endpoint(lambda body: self.next_reply, keep=1) as self.endpoint:
-            self.plan = resolve(self.endpoint.url).plan
-            models = {name: Sent(model, script, self) for name, model in self.plan.models.items()}
-            store = MemoryStore()
-            await StudyRun(replace(self.plan, models=models), store).run()
-        self.results = list(store.results())
-        for result in self.results:
-            assert result.error is None, result.error
 
 
 def exchange(*arguments, **named):
@@ -64,11 +46,14 @@ def exchanged(folder, debate, script, row, *, dataset="", top=""):
     """
     answers = "choice" if "choices" in row else "text"
     images = ', columns = {images = "images"}' if "images" in row else ""
+    done, store = SimpleNamespace(lock=asyncio.Lock(), calls=[], next_reply=""), MemoryStore()
 
-    def resolve(url):
-        (folder / "q.jsonl").write_text(json.dumps(row) + "\n")
-        models = "\n".join(f'models.{m} = {{use = "openai.chat", model = "{m}", base_url = "{url}"}}' for m in "mxy")
-        (folder / "run.toml").write_text(f'''
+    async def run():
+        async with Endpoint(lambda body: done.next_reply, keep=1) as done.endpoint:
+            models = "\n".join(f'models.{m} = {{use = "openai.chat", model = "{m}", base_url = "{done.endpoint.url}"}}'
+                               for m in "mxy")
+            (folder / "q.jsonl").write_text(json.dumps(row) + "\n")
+            (folder / "run.toml").write_text(f'''
 dataset = {{use = "files.table", path = "q.jsonl", answers = "answers.{answers}"{images}{dataset}}}
 {models}
 {top}
@@ -76,8 +61,11 @@ dataset = {{use = "files.table", path = "q.jsonl", answers = "answers.{answers}"
 {"" if "models = " in debate else 'models = ["m"]'}
 {debate}
 ''')
-        return load(folder / "run.toml", registry=REGISTRY)
+            done.plan = load(folder / "run.toml", registry=REGISTRY).plan
+            sent = {name: Sent(model, script, done) for name, model in done.plan.models.items()}
+            await StudyRun(replace(done.plan, models=sent), store).run()
 
-    done = Exchange()
-    asyncio.run(done.run(resolve, script))
+    asyncio.run(run())
+    done.results = list(store.results())
+    assert not any(result.error for result in done.results), [result.error for result in done.results]
     return done
