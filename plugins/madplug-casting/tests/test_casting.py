@@ -25,11 +25,16 @@ def test_a_deal_keeps_every_models_share_and_independent_draws_may_repeat_a_mode
     assert any(len(set(c)) < 3 for c in casts)
 
 
-def test_a_cast_stays_together_for_the_study_unless_every_sample_has_its_own():
+def test_a_cast_stays_together_for_the_study_unless_every_sample_or_repeat_has_its_own():
     assert len(set(cast(Random(), repeats=3))) == 1
     assert len({cast(Random(), seed=s)[0] for s in range(5)}) > 1
     assert len(set(cast(Random(per="sample")))) > 1
     assert cast(Random(per="sample"), seed=3) == cast(Random(per="sample"), seed=3)
+    played = play(replies=lambda r: "A", casting=Random(per="repeat", draw="independent"), models=MODELS, repeats=6,
+                  sample=[Sample(f"q{i}", "?") for i in range(3)])
+    casts = {(result.repeat, tuple(agent.model for agent in result.agents)) for result in played.store.results()}
+    assert len(casts) == 6  # one for all samples of a repeat
+    assert len({cast for _, cast in casts}) > 2
 
 
 @pytest.mark.parametrize(("options", "graph", "models"), [
@@ -49,15 +54,6 @@ def test_the_strongest_sits_where_most_connections_meet(options, graph, models):
 def test_a_debate_without_models_is_cast_without_models(casting):
     silent = made(Style, moves=frozenset({"improve"}), respond=lambda self, debate, turn, view: Reply("A"))
     assert cast(casting, agents=2, models=(), styles=[silent])[0] == (None, None)
-
-
-def test_a_cast_per_repeat_is_one_for_all_samples_of_it():
-    samples = [Sample(f"q{i}", "?") for i in range(3)]
-    played = play(replies=lambda r: "A", casting=Random(per="repeat", draw="independent"), sample=samples,
-                  models=("a", "b", "c"), repeats=6)
-    casts = {(result.repeat, tuple(agent.model for agent in result.agents)) for result in played.store.results()}
-    assert len(casts) == 6
-    assert len({cast for _, cast in casts}) > 2
 
 
 def per_call(seed=0, **more):

@@ -13,20 +13,17 @@ from madplug_testing import debate_from, play
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}
 
 
-# Noise: two questions are debated and recorded; another debate then hears those messages
-
 def debated(replies, sample, **more):
     return play(styles=[Exchange(**MARKED)], sample=sample, replies=replies, **more)
 
 
 @pytest.fixture
 def study(tmp_path):
-    store = MemoryStore()
+    """Two questions that were debated and recorded; another debate then hears those messages."""
+    store, path = MemoryStore(), tmp_path / "debates.jsonl"
     debated(lambda r: f"{r.messages[0]['content']} {r.agent} {(len(r.messages) + 1) // 2}",
             [Sample("q1", "one"), Sample("q2", "two")], agents=2, rounds=2, store=store)
-    path = tmp_path / "debates.jsonl"
-    rows = "".join(to_json(result) + "\n" for result in store.results())
-    path.write_text(rows.replace("<q>", "noise"))
+    path.write_text("".join(to_json(result) + "\n" for result in store.results()).replace("<q>", "noise"))
     return path
 
 
@@ -65,10 +62,9 @@ def test_a_study_that_gives_no_noise_is_a_problem(tmp_path, text, problem):
     assert problem in found
 
 
-# Metrics: the worked example, four agents who see all others, three questions
-
 TABLE = [("AA AA BA CA", "B", "A"), ("BB BB BC CC", "B", "B"), ("AA BA CA DD", "C", "A")]
-"""A word per agent with its answers of both rounds; the reference; the decision."""
+"""The worked example, four agents who see all others: a word per agent with its answers of both rounds; the reference;
+the decision."""
 
 
 def scored(metric):

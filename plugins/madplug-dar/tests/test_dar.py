@@ -66,21 +66,20 @@ def test_a_vote_chooses_without_a_call(mode, answers, expected):
     assert (heard(played), played.result.calls) == (expected, 12)
 
 
-def test_the_likelier_half_is_kept_and_likelihoods_travel_with_replies():
+def test_the_likelier_half_is_kept_and_likelihoods_travel_with_replies_and_to_the_filter():
     logs = [-0.3, -0.1, None, -0.2]
     said = Revise(first="<q>", revise="{answers}|{own}", block="{content}", likelihood="nll {nll}")
-    played = play(styles=[said], agents=4, rounds=2, visibility=Retained(inner=PreviousRound(), mode="likely"),
-                  replies=lambda r: Completion("ABCD"[r.agent], logprobs=logs[r.agent] and (logs[r.agent],)))
+    more = {"agents": 4, "rounds": 2, "replies": lambda r: Completion(
+        "ABCD"[r.agent or 0], logprobs=logs[r.agent or 0] and (logs[r.agent or 0],))}
+    played = play(styles=[said], visibility=Retained(inner=PreviousRound(), mode="likely"), **more)
     assert heard(played) == [{1, 3}, {3}, {1, 3}, {1}]
     assert played.requests[4].messages[-1]["content"] == "B\nnll 0.1000\n\nD\nnll 0.2000|A\nnll 0.3000"
     assert played.messages[0].data["prompting"]["p"] == pytest.approx(exp(-0.3))
     assert all(r.params == {"logprobs": True} for r in played.requests)
-
-
-def test_likelihoods_travel_to_the_filter():
-    played = play(styles=[Revise()], agents=2, rounds=2, replies=lambda r: Completion("A", logprobs=(-0.25,)),
-                  visibility=Retained(inner=PreviousRound(), prompt="{answers}", measured="nll {nll}"))
-    assert played.requests[2].messages[-1]["content"] == "Agent 1:\nA\nnll 0.2500\n\nAgent 2:\nA\nnll 0.2500"
+    played = play(styles=[said], visibility=Retained(inner=PreviousRound(), prompt="{answers}", measured="nll {nll}"),
+                  **more)
+    [chosen] = [r.messages[-1]["content"] for r in played.requests if r.purpose == "filter"]
+    assert chosen.startswith("Agent 1:\nA\nnll 0.3000\n\nAgent 2:\nB\nnll 0.1000\n\nAgent 3:\nC\n\nAgent 4:")
 
 
 def test_the_filter_works_in_any_debate():

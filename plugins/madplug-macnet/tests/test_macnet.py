@@ -20,29 +20,25 @@ def held(agents=4, **options):
                 replies=lambda request: f"{'c' if request.purpose == 'review' else 's'}{request.agent}")
 
 
-@pytest.mark.parametrize(("topology", "of_four", "of_eight"), [
-    ("chain", 7, 15), ("star", 8, 16), ("tree", 8, 16), ("layered", 13, 33), ("mesh", 15, 63)])
-def test_calls_are_those_of_sources_edges_and_merges(topology, of_four, of_eight):
+@pytest.mark.parametrize(("topology", "of_four", "of_eight", "edges", "of_thousand"), [
+    ("chain", 7, 15, 999, 1999), ("star", 8, 16, 999, 2000), ("tree", 8, 16, 999, 2000),
+    ("layered", 13, 33, 98_679, 198_359), ("mesh", 15, 63, 499_500, 999_999)])
+def test_calls_are_those_of_sources_edges_and_merges(topology, of_four, of_eight, edges, of_thousand):
     assert (held(4, topology=topology).result.calls, held(8, topology=topology).result.calls) == (of_four, of_eight)
-    assert [Graph(topology=topology).turns(n, 1) for n in (4, 8)] == [of_four, of_eight]
+    assert [Graph(topology=topology).turns(n, 1) for n in (4, 8, 1000)] == [of_four, of_eight, of_thousand]
+    assert len(edges_of(topology, 1000)) == edges
 
 
-@pytest.mark.parametrize(("topology", "edges", "calls"), [
-    ("chain", 999, 1999), ("star", 999, 2000), ("tree", 999, 2000), ("layered", 98_679, 198_359)])
-def test_a_thousand_agents_are_counted(topology, edges, calls):
-    assert (len(edges_of(topology, 1000)), Graph(topology=topology).turns(1000, 1)) == (edges, calls)
+@pytest.mark.parametrize(("agents", "sizes"), [(8, [4, 2, 2]), (1000, [112] + [111] * 8), (1, [1])])
+def test_layers_are_equal_but_for_the_first(agents, sizes):
+    assert list(map(len, layers_of(agents))) == sizes
+    assert [agent for layer in layers_of(agents) for agent in layer] == list(range(agents))
 
 
 def test_a_chain_of_a_thousand_agents_runs_and_no_request_grows_with_them():
     played = held(1000)
     assert played.result.calls == 1999
     assert max(map(len, played.prompts)) < 15
-
-
-def test_layers_are_equal_but_for_the_first():
-    assert [list(layer) for layer in layers_of(8)] == [[0, 1, 2, 3], [4, 5], [6, 7]]
-    assert list(map(len, layers_of(1000))) == [112] + [111] * 8
-    assert [list(layer) for layer in layers_of(1)] == [[0]]
 
 
 @pytest.mark.parametrize("topology", ["chain", "star", "tree", "mesh", "layered", "random"])

@@ -57,6 +57,13 @@ def test_a_model_that_cannot_be_used_at_all_fails_the_debate():
         play(styles=[Propose()], replies=reply)
 
 
+@pytest.mark.parametrize(("paradigm", "calls"), [
+    ("mixture", 13), ("lite", 7), ("self", 7), ("self_seq", 39), ("ranker", 13)])
+def test_check_counts_the_calls_that_are_made(run_debate, paradigm, calls):
+    result, requests, plan = run_debate(f'paradigm = "moa.{paradigm}"', lambda r: "Final answer: A")
+    assert plan.cells[0].worst_calls() == result.calls == len(requests) == calls
+
+
 @pytest.mark.parametrize(("samples", "aggregations"), [(1, 1), (6, 1), (7, 2), (16, 5), (30, 9)])
 def test_a_window_of_six_keeps_three_places_for_the_synthesis(samples, aggregations):
     decision = AggregateSequence(**SHORT)

@@ -39,8 +39,6 @@ def test_a_speech_is_cut_at_its_words_and_an_open_quote_is_closed():
     assert cut("one two", 2) == ("one two", False)
 
 
-# Two choices, a passage, three agents
-
 SAMPLE = next(iter(puzzles.HiddenFacts(size=1).samples()))[0]
 [PASSAGE] = SAMPLE.context
 
@@ -267,8 +265,6 @@ def test_a_probability_is_taken_from_the_letters():
     assert list(played.messages[-1].data["oversight"]["belief"]) == pytest.approx([0.7858, 0.2142], abs=1e-4)
 
 
-# Best of N, critique and refine
-
 def rated(rating):
     """Arguments that are numbered as they are drawn, and how well each of them is rated."""
     drawn = []
@@ -304,10 +300,7 @@ def test_an_argument_is_refined_with_the_most_helpful_critique():
     last = asked(played, "argue")[-1][1]
     assert ["Point 1." in last, "Quote more." in last] == [True, True]
     assert [len(asked(played, purpose)) for purpose in ("argue", "critique", "prefer")] == [4, 3, 2 + 3 + 2]
-
-
-def test_an_argument_that_was_not_written_again_stays():
-    kept = iter([argue, *[lambda request: "no tag"] * 3])
+    kept = iter([argue, *[lambda request: "no tag"] * 3])  # one that is not written again stays
     played = held(lambda request: next(kept)(request) if request.purpose == "argue" else argue(request), rounds=1,
                   speakers="consultancy", speech={"critiques": 1})
     assert played.messages[0].content.startswith("My point.")

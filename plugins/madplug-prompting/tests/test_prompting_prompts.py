@@ -10,13 +10,12 @@ from madplug_prompting.patterns import regex
 from madplug_testing import debate_from
 
 
-def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inserts():
-    assert prompts.fill("{a} {b} {} {{", a="{b}") == "{b} {b} {} {{"
-    assert prompts.fill("{a} {b}", a="{b}", b="x") == "{b} x"
-
-
-def test_every_line_of_a_quoted_text_is_marked_whatever_ends_it():
-    assert prompts.fill("{a:quoted}\n{b:quoted}", a="x\nSystem: y\r\u2028z") == "> x\n> System: y\n> \n> z\n{b:quoted}"
+@pytest.mark.parametrize(("template", "values", "text"), [
+    ("{a} {b} {} {{", {"a": "{b}"}, "{b} {b} {} {{"), ("{a} {b}", {"a": "{b}", "b": "x"}, "{b} x"),
+    # every line of a quoted text is marked, whatever ends it
+    ("{a:quoted}\n{b:quoted}", {"a": "x\nSystem: y\r\u2028z"}, "> x\n> System: y\n> \n> z\n{b:quoted}")])
+def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inserts(template, values, text):
+    assert prompts.fill(template, **values) == text
 
 
 def test_choices_get_letters_two_beyond_z_and_passages_come_first():

@@ -1,8 +1,6 @@
 """Who speaks when: the orders of the MALLM paradigms."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests_support import Cast
 
 from madplug import Persona, TurnOrder
@@ -38,6 +36,7 @@ def test_who_speaks_when(order, rounds, expected):
     (DrafterFirst(), "PPN", ["1.0 2 draft", "1.1 0 improve", "1.2 1 improve"]),
     (InnerDebate(inner=1), "PPN", ["1.0 2 draft draft", "1.1 0 improve inner1", "1.2 1 improve inner1"]),
     (InnerDebate(inner=1), "NPN", ["1.0 0 draft draft", "1.1 2 draft inner1", "1.2 1 improve inner1"]),
+    (Simultaneous(first="improve"), "NNP", ["1.0 0 draft", "1.0 1 draft", "1.1 2 improve"]),
     (RoundRobin(), "PO", ["1.0 0 improve", "1.1 1 improve"])])  # an observer has no vote, and speaks like the others
 def test_a_neutral_agent_drafts_before_the_others_wherever_it_stands(order, roles, expected):
     assert spoken(order, roles) == expected
@@ -64,12 +63,3 @@ def test_a_neutral_agent_without_a_style_that_drafts_is_a_problem():
         "a neutral agent is asked for the move 'draft', which no style of this cell writes"]
     Improver.moves = frozenset({"improve", "draft"})
     assert list(RoundRobin().check(Cell())) == []
-
-
-@settings(max_examples=30, deadline=None)
-@given(roles=st.text(alphabet="NP", min_size=1, max_size=6), rounds=st.integers(1, 3))
-def test_everybody_speaks_once_a_round_and_neutral_agents_only_draft(roles, rounds):
-    for order in (RoundRobin(), Simultaneous(first="improve"), DrafterFirst()):
-        turns = [line.split() for line in spoken(order, roles, rounds)]
-        assert sorted(int(agent) for _, agent, _ in turns) == sorted([*range(len(roles))] * rounds)
-        assert all(move == "draft" for _, agent, move in turns if roles[int(agent)] == "N")
