@@ -65,11 +65,6 @@ def calls(folder: Path) -> list[Mapping[str, Any]]:
         return list(study.calls())
 
 
-def files(folder: Path) -> set[str]:
-    """The files in a study's directory."""
-    return {path.name for path in folder.iterdir()}
-
-
 def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _lasting(inner) for name, inner in value.items() if name not in _OF_ONE_RUN | {"paid"}}
@@ -99,6 +94,13 @@ class EndpointProcess:
         self._process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
         wait_until(self._port_file.exists)
         self.port = int(self._port_file.read_text())
+
+    def __enter__(self) -> EndpointProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def kill(self) -> None:
         """Kill it without a warning."""

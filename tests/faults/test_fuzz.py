@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -103,18 +104,12 @@ def test_random_bytes_are_loaded_or_refused(tmp_path_factory, data):
 def read_all(folder):
     """Read everything that a study has; damage is told as a `UserError`."""
     with suppress(UserError), open_study(folder) as study:
-        for name in ("identity", "planned", "no such"):
-            with suppress(UserError):
-                study.fact(name)
-        for read in (study.problems, study.totals, study.overview, study.since, study.figures, study.records,
+        for read in (lambda: study.fact("identity"), lambda: study.fact("planned"), lambda: study.fact("no such"),
+                     study.problems, study.totals, study.overview, study.since, study.figures, study.records,
                      study.calls, study.results, study.debates):
             with suppress(UserError):
-                _exhaust(read())
-
-
-def _exhaust(rows):
-    for _ in rows if isinstance(rows, Iterator) else ():
-        pass
+                found = read()
+                deque(found if isinstance(found, Iterator) else (), maxlen=0)
 
 
 @pytest.fixture(scope="module")
@@ -128,22 +123,16 @@ def sound(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def damaged(sound):
+def again(sound):
+    """The study in a directory of its own, as it was."""
     folder = sound.with_name("damaged")
-    shutil.copytree(sound, folder)
-    return folder
-
-
-def restore(sound, damaged):
-    for path in damaged.glob("study.db*"):
-        path.unlink()
-    shutil.copy(sound / "study.db", damaged / "study.db")
+    shutil.rmtree(folder, ignore_errors=True)
+    return shutil.copytree(sound, folder)
 
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "studies").glob("*.json")), ids=lambda path: path.stem)
-def test_damage_that_was_found_is_told(path, sound, damaged):
-    restore(sound, damaged)
+def test_damage_that_was_found_is_told(path, sound):
+    damaged = again(sound)
     found = json.loads(path.read_text(encoding="utf-8"))
     if "table" in found:
         edit(damaged, **found)
@@ -172,8 +161,8 @@ def overwrite(folder, edits, cut):
 
 @settings(max_examples=100)
 @given(st.data())
-def test_random_values_in_a_study_are_told(sound, damaged, data):
-    restore(sound, damaged)
+def test_random_values_in_a_study_are_told(sound, data):
+    damaged = again(sound)
     with closing(sqlite3.connect(damaged / "study.db")) as db:
         names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         table = data.draw(st.sampled_from([n for n in names if not n.startswith("sqlite_")]))
@@ -190,7 +179,7 @@ def test_random_values_in_a_study_are_told(sound, damaged, data):
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=8)), min_size=1,
                 max_size=4), st.none() | st.floats(0, 1))
-def test_random_bytes_in_a_study_are_told(sound, damaged, edits, cut):
-    restore(sound, damaged)
+def test_random_bytes_in_a_study_are_told(sound, edits, cut):
+    damaged = again(sound)
     overwrite(damaged, edits, cut)
     read_all(damaged)

@@ -9,9 +9,7 @@ from tests.faults import studies
 
 
 def test_an_endpoint_that_is_down_for_seconds_fails_no_debate(tmp_path):
-    endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 150, "--text", "{letter}")
-    endpoint.start()
-    try:
+    with studies.EndpointProcess(tmp_path, "--latency-ms", 150, "--text", "{letter}") as endpoint:
         study = studies.start(tmp_path / "study", endpoint.url, "dataset.size=100")
         studies.wait_until(lambda: len(endpoint.answered()) > 100)
         endpoint.kill()
@@ -20,14 +18,11 @@ def test_an_endpoint_that_is_down_for_seconds_fails_no_debate(tmp_path):
         assert study.poll() is None
         endpoint.start()
         output, errors = study.communicate(timeout=120)
-    finally:
-        endpoint.kill()
     assert study.returncode == 0, errors
     assert "Traceback" not in output + errors
     answered = endpoint.answered()
     assert len(studies.debates(tmp_path / "study")) == 100
-    assert len(studies.calls(tmp_path / "study")) == len(set(answered)) == 400
-    assert before < 400
+    assert len(studies.calls(tmp_path / "study")) == len(set(answered)) == 400 > before
     assert len(answered) - 400 <= 100  # replies that were on their way when it was killed are asked for again
 
 

@@ -13,13 +13,9 @@ from madplug_openai.failures import failure
 from madplug_testing.endpoint import completion, running_endpoint
 
 
-def request(text="2+2?"):
-    return Request(({"role": "user", "content": text},), "discuss", "m")
-
-
 async def outcome(model, text="2+2?"):
     try:
-        return await model.complete(request(text))
+        return await model.complete(Request(({"role": "user", "content": text},), "discuss", "m"))
     except ModelError as error:
         return error
 
@@ -49,11 +45,7 @@ def test_a_reply_that_is_too_large_is_refused_and_names_the_limit(fault):
 def test_the_limit_counts_what_is_unpacked(size, packed):
     body = json.dumps(completion("x" * (size - 300))).encode()
     body += b" " * (size - len(body))
-
-    def reply(asked):
-        return body
-
-    with running_endpoint(reply, faults=["gzip" if packed else None]) as endpoint:
+    with running_endpoint(lambda asked: body, faults=["gzip" if packed else None]) as endpoint:
         answered = ask(endpoint.url, max_reply_mb=1)
     assert isinstance(answered, Completion if size < 1_000_000 else RefusedError)
     assert not packed or len(gzip.compress(body)) < 10_000

@@ -60,11 +60,6 @@ def test_an_array_of_tasks_makes_the_study_in_one_piece(programs, tmp_path):
     assert merge.startswith("--dependency=afterany:4711 --wrap=madplug merge ")
 
 
-@pytest.mark.parametrize("script", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
-def test_the_scripts_can_be_parsed(script):
-    subprocess.run(["bash", "-n", script], check=True)
-
-
 def test_what_is_asked_of_the_scheduler_stands_before_the_first_command():
     lines = (FOLDER / "study.sbatch").read_text().splitlines()
     assert lines[0] == "#!/bin/bash"

@@ -9,12 +9,10 @@ import sys
 from contextlib import closing
 
 import pytest
-from click.testing import CliRunner
 from tests_support import RUN
 
 from madplug import UserError, run
 from madplug.cli.launch import launch
-from madplug.cli.program import main
 from madplug.config import load
 from madplug.study.files import read_text
 from madplug.study.trust import remember
@@ -40,18 +38,21 @@ def foreign(finished, tmp_path):
     return folder
 
 
-@pytest.fixture
-def precious(tmp_path):
-    """A file of the user's."""
-    path = tmp_path / "home" / "precious.txt"
-    path.parent.mkdir()
-    path.write_text("precious")
-    return path
+def change(folder, statement, *values):
+    """Change the records of a study."""
+    with closing(sqlite3.connect(folder / "study.db")) as db, db:
+        db.execute(statement, values)
 
 
-def test_a_directory_may_be_reached_by_a_link(program, foreign, tmp_path):
+# What lies in it
+
+def test_a_directory_may_be_reached_by_a_link_and_one_to_itself_is_no_study(program, foreign, tmp_path):
     (tmp_path / "link").symlink_to(foreign)
-    assert program("rescore", tmp_path / "link", "--quiet").returncode == 0
+    assert program("rescore", "link", "--quiet").returncode == 0
+    (tmp_path / "loop").symlink_to("loop")
+    for words in ("report loop", "view loop --no-browser", "merge loop --output merged", "status loop"):
+        done = program(*words.split())
+        assert (done.returncode, "no study here" in done.stderr) == (2, True), words
 
 
 def make_journal(database, named):
@@ -63,17 +64,15 @@ def make_journal(database, named):
     database.with_name(f"{database.name}-journal").write_bytes(journal.ljust(512, b"\0") + ends)
 
 
-def test_reading_obeys_no_journal(program, foreign, precious):
-    make_journal(foreign / "study.db", precious)
-    assert program("status", foreign).returncode == 0
-    assert precious.exists()
-
-
-def test_a_lock_that_is_no_database_is_told(program, foreign):
-    (foreign / "study.lock").write_bytes(b"random" * 999)
-    done = program("rescore", foreign)
-    assert done.returncode == 2
-    assert "study.lock: file is not a database; remove it" in done.stderr
+def test_reading_obeys_no_journal(program, write, foreign, tmp_path):
+    """Which would delete a file of the user's."""
+    (tmp_path / "precious.txt").write_text("precious")
+    assert program("run", write(), "--shard", "1/1", "--output", "shard").returncode == 0
+    for words, status in (("status foreign", 0), ("merge shard --output merged", 2)):
+        make_journal(tmp_path / words.split()[1] / "study.db", tmp_path / "precious.txt")
+        done = program(*words.split())
+        assert (done.returncode, (tmp_path / "precious.txt").exists()) == (status, True)
+    assert "cannot be merged" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "summary.json"])
@@ -156,8 +155,7 @@ def test_on_a_terminal_the_user_is_asked(foreign, tmp_path, monkeypatch, answer,
                           text=True, timeout=120, check=False)
     os.close(ours)
     os.close(theirs)
-    assert done.returncode == status
-    assert "Go on? [y/N]" in done.stderr
+    assert (done.returncode, "Go on? [y/N]" in done.stderr) == (status, True)
 
 
 def test_from_python_what_others_began_is_refused_too(theirs, tmp_path, monkeypatch):
@@ -185,81 +183,55 @@ def test_without_a_home_every_study_is_asked_about(program, write, tmp_path, mon
     assert program("rescore", "runs/study", "--yes").returncode == 0
 
 
-@pytest.mark.parametrize("text", ["x = 1", "cells = 5", "[[cells]]\nname = 'a'", "[[cells]]\ndebate = {}"])
-def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign, text):
-    (foreign / "study.toml").write_text(text)
-    done = program("rescore", foreign, "--yes")
-    assert done.returncode == 2
-    assert "study.toml: is not what madplug writes there" in done.stderr
+# Damage
+
+def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign):
+    for text in ("x = 1", "cells = 5", "[[cells]]\nname = 'a'", "[[cells]]\ndebate = {}"):
+        (foreign / "study.toml").write_text(text)
+        done = program("rescore", foreign, "--yes")
+        assert (done.returncode, "study.toml: is not what madplug writes there" in done.stderr) == (2, True), text
 
 
-FACTS = [("identity", "[]"), ("identity", '"x"'), ("identity", '{"cells": 5}'), ("known_cells", "[1]"), ("scope", "5"),
-         ("scope", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}')]
-
-
-@pytest.mark.parametrize(("name", "value"), FACTS)
-def test_a_fact_of_another_shape_is_told(program, write, foreign, name, value):
-    with closing(sqlite3.connect(foreign / "study.db")) as db:
-        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
-        db.commit()
-    done = program("run", write(), "--output", foreign)
-    assert done.returncode == 2
-    assert f"study.db: the record of the fact '{name}' cannot be read" in done.stderr
-
-
-@pytest.mark.parametrize("change", [
-    "contents SET text = 5", "contents SET text = x'ff'", "calls SET prompt = 'many'", "calls SET cost_usd = 'x'",
-    "calls SET retries = 'x'", "contents SET raw = '{'", "contents SET logprobs = '5'"])
-def test_calls_of_a_damaged_study_are_not_reused(program, write, foreign, change):
-    with closing(sqlite3.connect(foreign / "study.db")) as db:
-        db.execute(f"UPDATE {change}")
-        db.commit()
-    done = program("run", write(f'reuse = ["{foreign}"]\n{RUN}'), "--quiet")
-    assert done.returncode == (0 if change == "contents SET text = 5" else 1)  # the column makes it a text
-    assert done.returncode == 0 or "study.db: the record of the call" in done.stderr
+def test_a_lock_that_is_no_database_is_told(program, foreign):
+    (foreign / "study.lock").write_bytes(b"random" * 999)
+    done = program("rescore", foreign)
+    assert (done.returncode, "study.lock: file is not a database; remove it" in done.stderr) == (2, True)
 
 
 def test_a_summary_that_cannot_be_written_is_told(program, foreign):
     (foreign / "summary.json.part").mkdir()
     done = program("rescore", foreign, "--quiet")
-    assert done.returncode == 1
-    assert "summary.json cannot be written" in done.stderr
+    assert (done.returncode, "summary.json cannot be written" in done.stderr) == (1, True)
 
 
-def test_a_journal_beside_a_shard_is_told_and_deletes_nothing(program, write, tmp_path, precious):
-    assert program("run", write(), "--shard", "1/1").returncode == 0
-    [shard] = (tmp_path / "runs").iterdir()
-    make_journal(shard / "study.db", precious)
-    done = program("merge", shard, "--output", "merged")
-    assert (done.returncode, precious.exists()) == (2, True)
-    assert "cannot be merged" in done.stderr
+@pytest.mark.parametrize(("name", "value"), [
+    ("identity", "[]"), ("identity", '"x"'), ("identity", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}'),
+    ("known_cells", "[1]"), ("scope", "5"), ("scope", '{"cells": 5}')])
+def test_a_fact_of_another_shape_is_told(program, write, foreign, name, value):
+    change(foreign, "INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+    done = program("run", write(), "--output", foreign)
+    assert done.returncode == 2
+    assert f"study.db: the record of the fact '{name}' cannot be read" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["report"], ["view", "--no-browser"], ["merge", "--output", "merged"], ["status"]])
-def test_a_link_to_itself_is_no_study(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "loop").symlink_to("loop")
-    done = CliRunner().invoke(main, [words[0], "loop", *words[1:]])
-    assert done.exit_code == 2
-    assert "no study here" in done.stderr
+@pytest.mark.parametrize("damage", [
+    "contents SET text = 5", "contents SET text = x'ff'", "calls SET prompt = 'many'", "calls SET cost_usd = 'x'",
+    "calls SET retries = 'x'", "contents SET raw = '{'", "contents SET logprobs = '5'"])
+def test_calls_of_a_damaged_study_are_not_reused(program, write, foreign, damage):
+    change(foreign, f"UPDATE {damage}")
+    done = program("run", write(f'reuse = ["{foreign}"]\n{RUN}'), "--quiet")
+    assert done.returncode == (0 if damage == "contents SET text = 5" else 1)  # the column makes it a text
+    assert done.returncode == 0 or "study.db: the record of the call" in done.stderr
 
 
-NOT_FINITE = ["calls SET cost_usd = 9e999", "calls SET seconds = 9e999", "debates SET seconds = 9e999",
-              "debates SET metrics = '{\"kit.right\": NaN}'", "debates SET record = record || '}'",
-              "debates SET repeat = 'first'", "debates SET sample = x'00'"]
-
-
-@pytest.mark.parametrize("change", NOT_FINITE)
-def test_what_is_no_number_or_no_json_is_told_and_not_passed_on(foreign, tmp_path, monkeypatch, change):
-    monkeypatch.chdir(tmp_path)
-    with closing(sqlite3.connect(foreign / "study.db")) as db:
-        db.execute(f"UPDATE {change} WHERE number = (SELECT max(number) FROM {change.split()[0]})")
-        db.commit()
-    told = []
-    for words in (["status", foreign, "--json"], ["read", foreign], ["export", foreign, "--output", "all.jsonl"],
-                  ["report", foreign, "--output", "report"], ["rescore", foreign, "--quiet"]):
-        done = CliRunner().invoke(main, [str(word) for word in words])
-        assert isinstance(done.exception, SystemExit | None), done.exc_info
-        assert not any(word in done.stdout for word in ("NaN", "Infinity"))
-        told.append("study.db: the record of " in done.stderr or "cannot be read" in done.stderr)
-    assert any(told)
+@pytest.mark.parametrize("damage", [
+    "calls SET cost_usd = 9e999", "calls SET seconds = 9e999", "debates SET seconds = 9e999",
+    "debates SET metrics = '{\"kit.right\": NaN}'", "debates SET record = record || '}'",
+    "debates SET repeat = 'first'", "debates SET sample = x'00'"])
+def test_what_is_no_number_or_no_json_is_told_and_not_passed_on(program, foreign, damage):
+    change(foreign, f"UPDATE {damage} WHERE number = (SELECT max(number) FROM {damage.split()[0]})")
+    said = [program(words[0], foreign, *words[1:]) for words in (
+        ["status", "--json"], ["read"], ["export", "--output", "all.jsonl"], ["report", "--output", "report"],
+        ["rescore", "--quiet"])]
+    assert not any(word in done.stdout for done in said for word in ("NaN", "Infinity"))
+    assert any("study.db: the record of " in done.stderr or "cannot be read" in done.stderr for done in said)
