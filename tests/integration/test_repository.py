@@ -95,6 +95,43 @@ def test_every_plugin_loads_without_a_problem():
                                                                    "madplug-confidence-voting"}
 
 
+def test_the_catalogue_is_complete():
+    """If this fails: a component that shared/catalogue.md names is missing."""
+    catalogue = ROOT.parent / "shared" / "catalogue.md"
+    if not catalogue.is_file():
+        pytest.skip("the catalogue is not beside the checkout")
+    have = {o.name for o in Registry().offers()}
+    assert set(CATALOGUE.split()) - have == set()
+
+
+CATALOGUE = """
+openai.chat litellm.chat llamacpp.chat cassette.replay
+files.table puzzles.ordering puzzles.arithmetic puzzles.booleans replay.trajectories
+answers.choice answers.number answers.yesno answers.math answers.text answers.free
+personas.none personas.expert personas.ipip personas.fixed personas.neutral
+casting.random casting.central metadebate.cast
+styles.simple styles.freetext styles.split styles.critical styles.reasoning baselines.io baselines.cot som.exchange
+freemad.anti_conformity mad.side mad.moderator dmad.cot dmad.step_back dmad.program dmad.io dmad.ccot dmad.ddcot
+reconcile.discussion chateval.referee chateval.summariser eot.exchange replay.recorded simulator.debater
+turns.round_robin turns.simultaneous turns.drafter_first turns.inner_debate mad.sides chateval.summarised
+visibility.everything visibility.own visibility.previous_round visibility.relay visibility.report
+visibility.inner_debate sparse.graph mad.opponent eot.peers chateval.summary madc.ordered reconcile.grouped
+visibility.blind_first_round attack.drop eot.unanimous eot.confidence judge.intervention som.summary
+som.agreement_intensity replay.seed_messages
+consensus.majority consensus.supermajority consensus.unanimity consensus.hybrid consensus.threshold
+voting.simple voting.approval voting.ranked voting.cumulative voting.plurality judge.synthesis freemad.score
+mad.moderated reconcile.weighted chateval.scores eot.consistent challenge.final
+mallm.memory mallm.relay mallm.report mallm.debate mallm.collective_refinement
+baselines.self_consistency baselines.self_improvement som.debate sparse.debate freemad.n freemad.c freemad.baseline1
+freemad.baseline2 mad.tit_for_tat dmad.text dmad.vision reconcile.round_table chateval.one_by_one
+chateval.simultaneous eot.memory eot.report eot.relay eot.debate madc.debate metadebate.mad metadebate.dmad
+replay.debate replay.personas replay.rounds
+qa.accuracy qa.exact_match qa.f1 qa.includes qa.oracle
+dynamics.entropy dynamics.log_likelihood dynamics.flips dynamics.agreement dynamics.conformity dynamics.diversity
+dynamics.rounds dynamics.decided
+"""
+
+
 LISTING = """
 import atexit, json, sys
 from madplug.cli.program import main

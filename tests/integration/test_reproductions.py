@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import reproductions as tool  # noqa: E402
 
+PUBLISHED = ROOT.parent / "shared" / "data" / "published"
 ITEMS = [item for paper in tool.papers() for item in paper.items]
 SEVEN = "Qwen2.5-7B-Instruct"
 REHEARSED = [item for item in ITEMS if item.run]
@@ -141,9 +142,46 @@ def test_runs_that_replicate_independent_debates_share_nothing_and_ask_for_final
             assert said.count('"use": "voting.') + said.count('"use": "consensus.') == said.count('"final": "ask"')
 
 
+# The published numbers
+
+def lines(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def shipped(name):
+    """The lines of a published file that are in a file of ours."""
+    paper, item = name.split("-")
+    folder = tool.FOLDER / paper
+    if (folder / f"{item}.csv").exists():
+        return lines(folder / f"{item}.csv")
+    file = "scaling.csv" if item == "f9" or int(item[1:]) > 5 else "agents.csv"
+    return [line for line in lines(folder / file) if item == "f9" or line["source"].endswith(f"table {item[1:]}")]
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published numbers are not beside this checkout")
+def test_the_numbers_are_the_published_ones_one_by_one():
+    claimed = [line["value"] for line in lines(tool.FOLDER / "claims.csv")]
+    files = [path for path in PUBLISHED.glob("*.csv") if path.stem not in ("claims", "mallm-t5")]
+    assert len(files) == 35
+    for path in files:
+        theirs = lines(path)
+        if path.stem in ("voting-f6", "voting-f7", "voting-f8", "voting-f9", "freemad-f5", "madc-exA1", "madc-exA2"):
+            assert all(line["value"] in claimed for line in theirs), path.stem
+            continue
+        stated = [line for line in theirs if path.stem == "voting-f2" and line["decision"].startswith("mean of ")]
+        assert all(line["value"] in claimed for line in stated)
+        theirs = [line for line in theirs if line not in stated]
+        ours = [line for line in shipped(path.stem) if line.get("metric") != "difference.fixed"]
+        assert [(o["value"], o.get("std", "")) for o in ours] == [(t["value"], t["std"]) for t in theirs], path.stem
+    gains = [line["gain_over_MAD"] for line in lines(PUBLISHED / "madc-t1.csv") if line["gain_over_MAD"]]
+    assert [line["value"] for line in shipped("madc-t1") if line["metric"] == "difference.fixed"] == gains
+    assert all(any(line["claim"] == claim["claim"] and line["value"] == claim["value"] for claim in lines(
+        tool.FOLDER / "claims.csv")) for line in lines(PUBLISHED / "claims.csv"))
+
+
 def test_the_sample_sizes_of_a_paper_are_recomputed():
     sizes = {}
-    with (tool.FOLDER / "voting" / "t3.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            sizes.setdefault(line["dataset"], []).append(int(line["value"]))
+    for line in lines(tool.FOLDER / "voting" / "t3.csv"):
+        sizes.setdefault(line["dataset"], []).append(int(line["value"]))
     assert {name for name, (population, studied) in sizes.items() if sample_size(population) != studied} == {"GPQA"}
