@@ -132,9 +132,7 @@ def list_components(kind: str | None = None) -> list[dict[str, str]]:
 
     Raises `UserError` if there is no such kind or plugin.
     """
-    from madplug.registry.describe import listing
-
-    return listing(Registry(), kind)["components"]  # type: ignore[no-any-return]
+    return Registry().listing(kind)["components"]  # type: ignore[no-any-return]
 
 
 def _session(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Mapping[str, Any] | None,

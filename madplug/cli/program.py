@@ -35,7 +35,8 @@ DISTRIBUTIONS: Mapping[str, str] = {
     "report": "madplug-report",
     "rescore": "madplug-redecide", "run --batch": "madplug-batch", "run --detach": "madplug-batch",
     "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
-    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "status": "madplug-read",
+    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "show": "madplug-show",
+    "status": "madplug-read",
     "view": "madplug-view"}
 """The distribution to install for a command, or an option of a command, that is not there."""
 
@@ -163,10 +164,9 @@ def main() -> None:
 @_uncollected()
 def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     """List every installed component, or those of one KIND or plugin."""
-    from madplug.registry.describe import listing
     from madplug.registry.installed import Registry
 
-    found = listing(Registry(), kind)
+    found = Registry().listing(kind)
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -183,24 +183,6 @@ def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
         click.echo(f"problem: {problem}")
     if only_problems and not found["problems"]:
         click.echo("no problems")
-
-
-@main.command()
-@click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_uncollected()
-def show(name: str, as_json: bool) -> None:
-    """Show a component, or every component of a plugin: its options, and TOML to paste."""
-    from madplug.errors import nearest
-    from madplug.registry.describe import component, page
-    from madplug.registry.installed import Registry
-
-    registry = Registry()
-    pages = [component(offer) for offer in registry.named(name)]
-    if not pages:
-        every = [*(o.name for o in registry.offers()), *registry.plugin_names]
-        raise UserError(f"show: no component or plugin '{name}'{registry.installable(name)}{nearest(name, every)}")
-    click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
 
 
 _file = click.argument("file", type=click.Path(path_type=Path))

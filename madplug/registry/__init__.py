@@ -1,1 +1,1 @@
-"""What is installed: plugins, local files, and what is told about each component."""
+"""What is installed: plugins, local files, and the components of a Python session."""

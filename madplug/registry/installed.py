@@ -116,6 +116,22 @@ class Registry:
         plain = name.lower().replace("_", "-")
         return [o for o in self.offers() if name == o.name.partition(".")[0] or plain == o.distribution.lower()]
 
+    def listing(self, of: str | None = None) -> dict[str, Any]:
+        """Components and problems of a kind or plugin (else `UserError`), or all, as `madplug list --json` prints them.
+
+        of: a kind, as `decision` or `decisions`, or the name of a plugin or a distribution.
+        """
+        self.load_all()
+        known = {spelling: base.kind for base in self.kinds.values()
+                 for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
+        found = self.of_plugin(of) if of and of not in known else self.offers(known.get(of or ""))
+        if of and not found and of not in (every := [*known, *self.plugin_names]):
+            raise UserError(f"there is no kind or plugin '{of}'{nearest(of, every)}; "
+                            f"kinds are {', '.join(dict.fromkeys(known.values()))}")
+        return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
+                                "summary": o.summary} for o in found],
+                "problems": [str(p) for p in self.problems]}
+
     @property
     def plugin_names(self) -> list[str]:
         """The installed plugins, including those that do not load."""

@@ -42,12 +42,13 @@ from madplug import kinds as bases
 from madplug.calls import driver
 from madplug.component import kind_of
 from madplug.debate import cell as cell_module
-from madplug.registry import describe
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.store import base
 from madplug.study import worker
 from madplug.text import a
+from madplug_show.facts import component as facts_of
+from madplug_show.facts import default_text, field_facts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -453,8 +454,6 @@ def sentence(text: str) -> str:
 
 def keys(table: Any) -> str:
     """The keys of a table."""
-    from madplug.registry.describe import field_facts
-
     def row(fact: dict[str, Any]) -> str:
         kind = fact["type"].removesuffix(" | none") + (f" ({fact['limits']})" if fact["limits"] else "")
         given = "required" if fact["required"] else "" if fact["default"] in (None, [], {}) else default(fact)
@@ -500,7 +499,7 @@ def heading(kind: Any) -> str:
 
 def kind_page(kind: Any) -> str:
     """Every component of a kind, as `madplug show NAME` prints it, without the texts of prompts."""
-    found = [describe.component(o) for o in offers() if o.kind == kind.kind]
+    found = [facts_of(o) for o in offers() if o.kind == kind.kind]
     for facts in found:
         facts["rows"] = [option_row(option) for option in facts["options"]]
     uses = Counter(row for facts in found for row in facts["rows"])
@@ -541,8 +540,6 @@ def component(facts: dict[str, Any], common: set[str]) -> str:
 
 def default(option: dict[str, Any]) -> str:
     """A default that fits into a table."""
-    from madplug.registry.describe import default_text
-
     if option["required"]:
         return "required"
     text = default_text(option)

@@ -1,4 +1,4 @@
-"""Descriptions of installed components: `madplug list`, `madplug show`, and the generated reference."""
+"""What there is to say about an installed component: for `madplug show`, and for the pages of `docs/components`."""
 
 from __future__ import annotations
 
@@ -6,47 +6,19 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from textwrap import wrap
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from madplug.component import Component, kind_of
-from madplug.errors import UserError, nearest
-from madplug.kinds import Paradigm
-from madplug.options import Names, Volatile, complete
-from madplug.registry.installed import Registry
-from madplug.registry.offers import Offer
-from madplug.rows import plain
+from madplug import Component, Names, Paradigm, Volatile, plain
+from madplug.study import Offer, complete
 
 _LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
-
-
-WIDTH = 100
 _PLURALS = {"table": "tables", "list of anything": "lists"}
 """Plurals for `list of ...`; other types stay as they are, as in `list of text`."""
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
           Any: "anything", dict: "table", list: "list"}
-
-
-def kinds(registry: Registry) -> dict[str, str]:
-    """Kind by every name a user may try: `decision`, `decisions`."""
-    registry.load_all()
-    return {spelling: base.kind for base in registry.kinds.values()
-            for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
-
-
-def listing(registry: Registry, of: str | None) -> dict[str, Any]:
-    """Components and problems of a kind or plugin (else `UserError`), or all, as `madplug list --json` prints them."""
-    known = kinds(registry)
-    found = registry.of_plugin(of) if of and of not in known else registry.offers(known.get(of or ""))
-    if of and not found and of not in (every := [*known, *registry.plugin_names]):
-        raise UserError(f"there is no kind or plugin '{of}'{nearest(of, every)}; "
-                        f"kinds are {', '.join(dict.fromkeys(known.values()))}")
-    return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
-                            "summary": o.summary} for o in found],
-            "problems": [str(p) for p in registry.problems]}
 
 
 def component(offer: Offer) -> dict[str, Any]:
@@ -135,45 +107,10 @@ def paste(offer: Offer) -> str:
     """TOML that names the component, with its required options."""
     import tomli_w
 
-    if issubclass(offer.component, Paradigm):
+    cls = offer.component
+    if issubclass(cls, Paradigm):
         return f'[debate]\nparadigm = "{offer.name}"\n'
-    needed = [o["name"] for o in options(offer.component) if o["required"]]
-    base = kind_of(offer.component)
-    table = f"[{base.slot}]" if base.how_many == "list" else base.slot
+    needed = [o["name"] for o in options(cls) if o["required"]]
+    table = f"[{cls.slot}]" if cls.how_many == "list" else cls.slot
     lines = [f"[{table}]", tomli_w.dumps({"use": offer.name}).strip(), *(f"{name} = ..." for name in needed)]
     return "\n".join(lines) + "\n"
-
-
-def page(facts: Mapping[str, Any]) -> str:
-    """The page of a component, as `madplug show` prints it."""
-    lines = [f"{facts['name']}  ({facts['kind']}, {facts['distribution']} {facts['version']})", "",
-             facts["description"], ""]
-    if facts["source"]:
-        lines += [f"Source: {facts['source']}", ""]
-    for name, words in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Gives")):
-        if name in facts:
-            lines += [f"{words}: {', '.join(facts[name])}", ""]
-    if facts["options"]:
-        lines += ["Options:", "", *(line for option in facts["options"] for line in _option(option))]
-    if "debate" in facts:
-        import tomli_w
-
-        lines += ["Stands for:", "", tomli_w.dumps({"debate": facts["debate"]}).strip(), ""]
-    lines += ["In a run file:", "", facts["toml"].strip()]
-    return "\n".join(lines)
-
-
-def _option(option: Mapping[str, Any]) -> Iterator[str]:
-    """An option: name, type and default on a line, then its meaning, then a default that is too long for the line."""
-    limits = f" ({option['limits']})" if option["limits"] else ""
-    default = default_text(option)
-    long = len(default) > WIDTH // 2
-    ending = "required" if option["required"] else "default below" if long else f"default {default}"
-    yield f"{option['name']}  {option['type']}{limits}, {ending}"
-    yield from wrap(option["description"] + (" (may change within a study)" if option["may_change"] else ""), WIDTH,
-                    initial_indent="    ", subsequent_indent="    ")
-    if long and not option["required"]:
-        text = option["default"] if isinstance(option["default"], str) else default
-        yield from (piece for line in text.splitlines()
-                    for piece in wrap(line, WIDTH, initial_indent="  | ", subsequent_indent="  | ") or ["  |"])
-    yield ""
