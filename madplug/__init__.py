@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # isort: off
     from madplug.cli.api import StudyResult, arun, check, list_components, run
     from madplug.cli.launch import launch
     from madplug.cli.program import main
-    from madplug.cli.tables import conclusion, summary_rows
     from madplug.component import Component
     from madplug.context import Answers, CellFacts, Debate, Jobs, Progress, Run, RunDriver, Sampled, Setup
     from madplug.debate.cell import BoundStyle, Cell
@@ -46,19 +45,19 @@ if TYPE_CHECKING:  # isort: off
 
 __all__ = [
     "FAILED", "LEAVE", "AccessError", "Agent", "AgentsCast", "AnswerFormat", "Answered", "Answers", "BoundStyle",
-    "CallAnswered", "Caller", "Casting", "Cell", "CellFacts", "Completion", "Component", "ComponentError", "Dataset",
-    "Debate", "DebateFinished", "DebateId", "DebateResult", "DebateStarted", "Decided", "Decision",
+    "CallAnswered", "Caller", "Casting", "Cell", "CellFacts", "Completion", "Component", "ComponentError",
+    "Dataset", "Debate", "DebateFinished", "DebateId", "DebateResult", "DebateStarted", "Decided", "Decision",
     "DecisionProtocol", "Embedder", "EmptyReplyError", "Event", "Executor", "Extension", "Form", "Frozen", "Jobs",
     "MadplugError", "Message", "MessageRecorded", "Metric", "Model", "ModelError", "ModelName", "ModelOptions",
     "Names", "Nested", "Observer", "Offers", "Options", "OverloadedError", "Paradigm", "Passage", "Persona",
     "PersonaGenerator", "Phase", "Picture", "Plan", "Price", "Problem", "ProgramResult", "Progress", "Reader",
     "Recorder", "RefusedError", "Reopen", "Reply", "Request", "Retriever", "Review", "Run", "RunDriver", "RunPath",
     "Sample", "Sampled", "Sandbox", "Service", "ServiceName", "Setup", "StudyError", "StudyFinished", "StudyResult",
-    "StudyStarted", "StudyStopped", "Style", "Transcript", "TransientError", "Turn", "TurnOrder", "UnreachableError",
-    "Usage", "UserError", "Visibility", "Volatile", "Vote", "__version__", "arun", "check", "columns", "conclusion",
-    "count", "dollars", "earlier_answers", "forms_of", "from_row", "hide", "hookimpl", "iterate", "launch",
-    "list_components", "listed", "main", "maybe_await", "message_of", "nearest", "nearest_or_all", "open_study",
-    "parse_json", "pictures_in", "plain", "python_command", "redact", "run", "safe", "summary_rows", "to_json",
+    "StudyStarted", "StudyStopped", "Style", "Transcript", "TransientError", "Turn", "TurnOrder",
+    "UnreachableError", "Usage", "UserError", "Visibility", "Volatile", "Vote", "__version__", "arun", "check",
+    "columns", "count", "dollars", "earlier_answers", "forms_of", "from_row", "hide", "hookimpl", "iterate",
+    "launch", "list_components", "listed", "main", "maybe_await", "message_of", "nearest", "nearest_or_all",
+    "open_study", "parse_json", "pictures_in", "plain", "python_command", "redact", "run", "safe", "to_json",
     "without_exit",
 ]
 

@@ -100,6 +100,16 @@ def madplug_register_progress() -> Iterable[Observer]:  # type: ignore[empty-bod
 
 
 @hookspec
+def madplug_register_results(summary: Mapping[str, Any]) -> Iterable[str]:  # type: ignore[empty-body]
+    """Show the results of a study that has been run: what `madplug run` and the like print below its status, and
+    `print` of a `StudyResult`.
+
+    summary: as in `summary.json`. Return paragraphs, as wide as the terminal, or nothing. Every implementation is
+    called. Shipped: `madplug-read`.
+    """
+
+
+@hookspec
 def madplug_register_hints(folder: Path) -> Iterable[str]:  # type: ignore[empty-body]
     """Tell what to look at in a study that has just been run: the last lines that `madplug run` and the like print.
 

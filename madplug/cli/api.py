@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from madplug.cli.tables import conclusion, summary_table
 from madplug.component import Component
 from madplug.config import ResolvedStudy, load
 from madplug.config.read import Settings, read
@@ -50,9 +49,8 @@ class StudyResult:
                 for cell in self.summary["cells"]}
 
     def __str__(self) -> str:
-        """The table and the sentence that `madplug run` prints at the end."""
-        parts = (f"{self.summary['study']}: {self.status}", summary_table(self.summary), conclusion(self.summary))
-        return "\n\n".join(part for part in parts if part)
+        """The status and the results, as `madplug run` prints them at the end."""
+        return Registry().results(self.summary)
 
     def open(self, *, everything: bool = False) -> Reader:
         """The study's records, as `open_study` gives them; close it, or use it in a `with` block."""

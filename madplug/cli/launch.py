@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import sys
-import textwrap
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.config import ResolvedStudy
 from madplug.registry.installed import Registry
 from madplug.store import Recorder
@@ -34,48 +30,46 @@ def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced
     registry = registry or Registry()
     shown = [] if quiet else registry.progress()
     with Session(resolved, folder, traced=traced) as session:
-        status = asyncio.run(_run(partial(run, session, shown), session, quiet=quiet))
+        summary = asyncio.run(_run(partial(run, session, shown), session, quiet=quiet))
+        if summary is not None and not quiet:
+            echo(f"{registry.results(summary)}\n")
+        for line in () if summary is None else _endings(summary, session.recorder):
+            echo(safe(line), err=True)
     if not quiet:
+        if summary is not None:
+            echo(f"results saved in {folder}{os.sep}")
         for line in registry.hints(folder):
             echo(safe(line))
         for problem in registry.problems:
             echo(f"madplug: {safe(str(problem))}", err=True)
-    return status
+    return INTERRUPTED if summary is None else exit_status(summary)
 
 
-async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, *, quiet: bool) -> int:
+async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, *,
+               quiet: bool) -> dict[str, Any] | None:
+    """The summary, or None if the study was stopped before there was one."""
     def say(text: str, color: str | None = None) -> None:
         if not quiet:
             echo(click.style(safe(text), fg=color), err=True)
 
     try:
         with interruptible(session.interrupt):
-            summary = await run(warn=partial(say, color="yellow"), stopping=partial(say, STOPPING))
+            return await run(warn=partial(say, color="yellow"), stopping=partial(say, STOPPING))
     except asyncio.CancelledError:
         say("stopped; run the same command to resume")
-        return INTERRUPTED
-    _conclude(summary, session.recorder, session.folder, quiet=quiet)
-    return exit_status(summary)
+        return None
 
 
-def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, quiet: bool) -> None:
-    if not quiet:
-        width = shutil.get_terminal_size((WIDTH, 24)).columns
-        echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary, width)}\n")
-        if sentence := conclusion(summary):
-            echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
-    for text in summary["problems"]:
-        echo(f"problem: {safe(text)}", err=True)
+def _endings(summary: Mapping[str, Any], recorder: Recorder) -> Iterator[str]:
+    """The problems of a study, the errors of debates that failed, and why it was stopped."""
+    yield from (f"problem: {text}" for text in summary["problems"])
     rows = recorder.figures() if any(cell["failed"] for cell in summary["cells"]) else ()
     errors = Counter(row["error"] for row in rows if row["error"]).most_common()
-    for error, times in errors[:5]:
-        echo(f"{times} failed: {safe(error)}", err=True)
+    yield from (f"{times} failed: {error}" for error, times in errors[:5])
     if rest := sum(times for _, times in errors[5:]):
-        echo(f"{rest} more failed in other ways", err=True)
+        yield f"{rest} more failed in other ways"
     if summary["reason"]:
         spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
         more = "" if summary["ending"] in ("decided", "unfinished") else f"; {again}"
-        echo(f"stopped: {safe(summary['reason'])}; everything so far is saved{more}", err=True)
-    if not quiet:
-        echo(f"results saved in {folder}{os.sep}")
+        yield f"stopped: {summary['reason']}; everything so far is saved{more}"

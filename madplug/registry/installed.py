@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.kinds import HOST_KINDS, Observer
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, kind_problem, misspelt, new_kind_problem
-from madplug.text import a
+from madplug.text import a, safe
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
@@ -167,6 +167,11 @@ class Registry:
             if name not in self._added:
                 self._added.add(name)
                 self._call_each("madplug_register_commands", "cannot add its commands", cli, plugins=[name])
+
+    def results(self, summary: Mapping[str, Any]) -> str:
+        """The status of a study that has been run, and what plugins show of its results."""
+        shown = self._call_each("madplug_register_results", "cannot show the results", summary)
+        return safe("\n\n".join([f"{summary['study']}: {summary['status']}", *map(str, shown)]))
 
     def hints(self, folder: Path) -> list[str]:
         """What plugins suggest to do with a study that has been run."""

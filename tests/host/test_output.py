@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from madplug.cli.program import Program, main
 from madplug.study.process import echo
-from madplug.text import safe
+from madplug.text import dollars, safe
 
 
 @pytest.mark.parametrize("hidden", [
@@ -25,6 +25,11 @@ def test_nothing_that_hides_or_turns_text_reaches_the_terminal(hidden):
 @pytest.mark.parametrize("text", ["tab\tand\nline", "naïve Größe", "日本語", "العربية", "می\u200cخواهم", "👩\u200d🔬"])
 def test_what_people_write_stays(text):
     assert safe(text) == text
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(0, "0"), (1234.5, "1,234.50"), (0.12, "0.1200"), (6e-05, "0.00006")])
+def test_dollars_are_shown_without_exponents(amount, shown):
+    assert dollars(amount) == shown
 
 
 @pytest.mark.parametrize("words", [["run", "study.toml"], ["list"]])

@@ -125,26 +125,33 @@ def test_an_interrupt_before_anything_runs_is_one_line(madplug, madplug_plugin):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "madplug: interrupted\n")
 
 
-HINTS = """
+ENDING = """
 from madplug import hookimpl
 @hookimpl
+def madplug_register_results(summary):
+    {results}
+@hookimpl
 def madplug_register_hints(folder):
-    {body}
+    {hints}
 """
 
 
-def test_a_run_ends_with_what_plugins_suggest_to_do_next(program, madplug_plugin, write):
-    madplug_plugin("opener", HINTS.format(body="return [f'opener {folder} \\x1b[31m']"))
+def test_a_run_ends_with_the_results_that_plugins_show_and_what_they_suggest(program, madplug_plugin, write):
+    madplug_plugin("opener", ENDING.format(results="return [summary['cells'][0]['cell'] + '\\x1b']",
+                                           hints="return [f'opener {folder} \\x1b[31m']"))
     done = program("run", write())
+    assert done.stdout.startswith("study: finished\n\n")
+    assert "\n\nmain\N{REPLACEMENT CHARACTER}\n\n" in done.stdout
     assert "results saved in runs/study/\nopener runs/study \N{REPLACEMENT CHARACTER}[31m\n" in done.stdout
-    assert "opener" not in program("run", write(), "--quiet").stdout
+    assert program("run", write(), "--quiet").stdout == ""
 
 
-def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(program, madplug_plugin, write):
-    madplug_plugin("opener", HINTS.format(body="raise RuntimeError('no')"))
+def test_a_plugin_that_fails_at_the_end_is_a_message_and_not_a_failed_run(program, madplug_plugin, write):
+    madplug_plugin("opener", ENDING.format(results="raise RuntimeError('no')", hints="raise RuntimeError('no')"))
     done = program("run", write())
     assert done.returncode == 0
-    assert "cannot suggest what to do next: " in done.stderr
+    assert "cannot show the results: RuntimeError: no" in done.stderr
+    assert "cannot suggest what to do next: RuntimeError: no" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from madplug.cli.tables import summary_table
 from madplug.store import CellOverview
 from madplug.study import intervals
 from madplug.study.intervals import t_quantile
@@ -89,22 +88,5 @@ def test_intervals_agree_with_statsmodels_on_random_scores():
 
 
 def test_a_cell_of_failures_has_no_score_and_its_debates_are_counted():
-    from madplug.cli.tables import summary_rows
-
     found = CellScores().report(CellOverview("broken", failed=1), ["qa.accuracy"])
-    other = {**found, "failed": 0, "done": 1, "metrics": {"qa.accuracy": {"mean": 1.0}}}
-    [shown, _], _ = summary_rows({"cells": [{"cell": cell, "oracle": False, **figures} for cell, figures in
-                                            (("broken", found), ("whole", other))]})
-    assert (shown["qa.accuracy"], shown["debates"], shown["failed"]) == ("-", "1", "1")
-
-
-def test_a_metric_of_many_figures_does_not_widen_the_table():
-    parts = {f"m.flips.{i}": {"mean": 0.5} for i in range(20)}
-    several = {f"qa.m{i}": {"mean": 0.5} for i in range(7)}
-    cell = {"cell": "c", "oracle": False, "metrics": {**several, **parts},
-            "done": 4, "failed": 0, "undecided": 1, "fallback": 0, "calls": 8, "tokens": {"prompt": 4, "completion": 4},
-            "cost_usd": 0.0}
-    assert summary_table({"cells": [cell]}).splitlines() == [
-        "cell  qa.m0  qa.m1  qa.m2  qa.m3  qa.m4  qa.m5  qa.m6  debates  undecided  failed  calls  tokens",
-        "c     0.500  0.500  0.500  0.500  0.500  0.500  0.500  4        1          0       2.0    2",
-        "m.flips: 20 figures in summary.json"]
+    assert (found["metrics"], found["done"], found["failed"]) == ({}, 0, 1)

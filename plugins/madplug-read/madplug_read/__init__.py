@@ -1,9 +1,9 @@
-"""Studies and debates as people read them: `madplug status`, `read`, `run --watch`, and pages in a notebook.
+"""Studies and debates as people read them: results, `madplug status`, `read`, `run --watch`, and pages in a notebook.
 
 The last three draw one description of a debate, which other plugins can draw too: `outline` turns a debate on record
 into an `Outline`: who answered what in each round, who changed their mind and whose messages they had been shown, how
 the votes stood, what was decided and what it cost. `Grader` says which answers are right. `study_facts` describes a
-study in a list of studies.
+study in a list of studies, and `summary_rows` and `conclusion` the results of one that has ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from madplug import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import click
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from madplug_read.records import Outline as Outline
     from madplug_read.records import RoundRow as RoundRow
     from madplug_read.records import natural as natural
+    from madplug_read.results import conclusion as conclusion
+    from madplug_read.results import summary_rows as summary_rows
     from madplug_read.status import print_status as print_status
     from madplug_read.studies import StudyFacts as StudyFacts
     from madplug_read.studies import saw_references as saw_references
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
     from madplug_read.traits import TRAITS as TRAITS
 
 _HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
-          "status": ("print_status",), "studies": ("StudyFacts", "saw_references", "study_facts", "study_state"),
+          "results": ("conclusion", "summary_rows"), "status": ("print_status",),
+          "studies": ("StudyFacts", "saw_references", "study_facts", "study_state"),
           "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow",
                       "natural")}
 __all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604
@@ -61,6 +64,14 @@ def madplug_register_commands(cli: click.Group) -> None:
     cli.add_command(read)
     cli.add_command(status)
     cli.commands["run"].params.append(watch)
+
+
+@hookimpl
+def madplug_register_results(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Show the cells of a study as a table, and say what can be concluded."""
+    from madplug_read.results import results
+
+    return results(summary)
 
 
 @hookimpl

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from madplug import DebateResult, Reader, StudyResult, conclusion, count, safe, summary_rows
+from madplug import DebateResult, Reader, StudyResult, count, safe
 from madplug.study import Registry
 from madplug_read.grading import by_spelling
 from madplug_read.outlines import outline
 from madplug_read.records import MessageCard, Outline
+from madplug_read.results import conclusion, summary_rows
 from madplug_read.studies import saw_references
 
 MOST_CHARACTERS = 2_000

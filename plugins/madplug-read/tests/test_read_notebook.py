@@ -10,8 +10,7 @@ import pytest
 
 import madplug
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
-from madplug.cli.tables import conclusion, summary_rows
-from madplug_read import madplug_register_progress
+from madplug_read import conclusion, madplug_register_progress, summary_rows
 from madplug_read.bar import Terminal
 from madplug_read.markup import debate_page, reader_page, study_page
 

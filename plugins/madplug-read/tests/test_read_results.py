@@ -1,9 +1,11 @@
 """What is printed at the end of a run: a table with a conclusion."""
 
+import os
+
 import pytest
 
-from madplug.cli.tables import conclusion, summary_table
-from madplug.text import dollars
+import madplug
+from madplug_read.results import conclusion, summary_rows, summary_table
 
 
 def cell(name, means, **more):
@@ -66,6 +68,23 @@ def test_without_a_share_of_right_answers_nothing_is_concluded():
     assert conclusion({"cells": []}) is None
 
 
-@pytest.mark.parametrize(("amount", "shown"), [(0, "0"), (1234.5, "1,234.50"), (0.12, "0.1200"), (6e-05, "0.00006")])
-def test_dollars_are_shown_without_exponents(amount, shown):
-    assert dollars(amount) == shown
+def test_a_cell_without_a_score_is_in_the_table():
+    [shown, _], _ = summary_rows({"cells": [cell("broken", {}, done=0, failed=1), cell("whole", MEANS)]})
+    assert (shown["qa.accuracy"], shown["debates"], shown["failed"]) == ("-", "1", "1")
+
+
+def test_a_metric_of_many_figures_does_not_widen_the_table():
+    several = {f"qa.m{i}": 0.5 for i in range(7)}
+    [row], more = summary_rows({"cells": [cell("c", several | {f"m.flips.{i}": 0.5 for i in range(20)})]})
+    assert [name for name in row if "." in name] == list(several)
+    assert more == ["m.flips: 20 figures in summary.json"]
+
+
+def test_a_run_and_print_of_its_result_show_the_table_and_the_conclusion(program, monkeypatch):
+    shown = program("run", "study.toml", status=0).stdout
+    result = madplug.run("study.toml", quiet=True)
+    assert shown.startswith(f"study: finished\n\n{summary_table(result.summary)}\n\n{conclusion(result.summary)}\n\n")
+    assert shown.startswith(f"{result}\n\n")
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback: os.terminal_size((40, 24)))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert max(map(len, str(result).splitlines())) <= 40

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from madplug.text import columns, count, dollars, safe
+from madplug import columns, count, dollars
 
 MOST_PARTS = 6
 """A metric with more figures than this is not shown."""
 WIDTH = 120
+"""Characters, where there is no terminal."""
+
+
+def results(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The table and the conclusion, as wide as the terminal."""
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    yield summary_table(summary, width)
+    if sentence := conclusion(summary):
+        yield textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence
 
 
 def summary_table(summary: Mapping[str, Any], width: int = WIDTH) -> str:
@@ -43,7 +55,7 @@ def summary_rows(summary: Mapping[str, Any], most: int = MOST_PARTS) -> tuple[li
 def _row(cell: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, str]:
     debates = max(1, cell["done"] + cell["failed"])
     tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
-    return {"cell": safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else "")
+    return {"cell": cell["cell"] + (" (oracle)" if cell["oracle"] else "")
             + (f" ({cell['partial']} partial)" if cell.get("partial") else ""),
             **{name: figure(cell["metrics"].get(name)) for name in metrics},
             "debates": str(cell["done"] + cell["failed"]),
@@ -102,11 +114,11 @@ def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, 
         yield (f"{name} is the same in {'both' if len(found) == 2 else f'all {len(found)}'} cells: "
                f"{count(samples, 'sample')} show no difference.")
     elif others:
-        whose = f"that of '{safe(others[0])}'" if len(others) == 1 else f"those of {len(others)} other cells"
+        whose = f"that of '{others[0]}'" if len(others) == 1 else f"those of {len(others)} other cells"
         alone = found[1][1]["mean"] < metric["mean"]
-        yield (f"'{safe(best['cell'])}' {'has' if alone else 'is among those with'} the highest {name}, but its "
+        yield (f"'{best['cell']}' {'has' if alone else 'is among those with'} the highest {name}, but its "
                f"interval overlaps {whose}: on {count(samples, 'sample')} these intervals do not tell them apart.")
     else:
-        yield f"'{safe(best['cell'])}' has the highest {name}, and its interval overlaps no other cell's."
+        yield f"'{best['cell']}' has the highest {name}, and its interval overlaps no other cell's."
     if any(cell["oracle"] for cell, _ in found):
         yield "Components saw the references, so this is not about models."
