@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import errno
-import gc
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,30 +27,13 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 DISTRIBUTIONS: Mapping[str, str] = {
-    "ask": "madplug-ask", "batch": "madplug-batch", "check --calls": "madplug-baselines",
-    "check --ping": "madplug-init", "decide": "madplug-redecide",
-    "export": "madplug-export", "init": "madplug-init", "inspect": "madplug-inspect",
-    "mcp": "madplug-mcp", "merge": "madplug-shards", "prices": "madplug-prices", "read": "madplug-read",
-    "report": "madplug-report",
-    "rescore": "madplug-redecide", "run --batch": "madplug-batch", "run --detach": "madplug-batch",
-    "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
-    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "show": "madplug-show",
-    "status": "madplug-read",
-    "view": "madplug-view"}
+    **{name: f"madplug-{name}" for name in ("ask", "batch", "export", "init", "inspect", "mcp", "prices", "read",
+                                            "report", "serve", "show", "view")},
+    "check --calls": "madplug-baselines", "check --ping": "madplug-init", "decide": "madplug-redecide",
+    "merge": "madplug-shards", "rescore": "madplug-redecide", "run --batch": "madplug-batch",
+    "run --detach": "madplug-batch", "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
+    "run --shard": "madplug-shards", "run --watch": "madplug-read", "status": "madplug-read"}
 """The distribution to install for a command, or an option of a command, that is not there."""
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile, and at exit none of what is there by then: what a listing imports stays."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
 
 
 class Program(click.Group):
@@ -95,7 +77,6 @@ class Program(click.Group):
             raise UserError(f"{name}: {option} is given more than once and takes one value")
         return super().resolve_command(ctx, args)
 
-    @_uncollected()
     def _add(self, plugin: str | None = None) -> None:
         """Add what a plugin has, or all of them."""
         from madplug.registry.installed import Registry
@@ -161,7 +142,6 @@ def main() -> None:
 @click.argument("kind", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--problems", "only_problems", is_flag=True, help="Print the problems only.")
-@_uncollected()
 def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     """List every installed component, or those of one KIND or plugin."""
     from madplug.registry.installed import Registry
