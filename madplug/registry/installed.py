@@ -65,9 +65,9 @@ class Registry:
         """The plugins that have added their commands."""
         self._offers: dict[tuple[str, str], Offer] = {}
         self._manager = hookspecs.HookManager()
-        self._session = from_session(classes)
-        for offer in self._session:
+        for offer in from_session(classes):
             self.kinds.setdefault(offer.kind, kind_of(offer.component))
+            self._offers |= {(offer.kind, name): offer for name in (offer.name, offer.component.__name__)}
         by_name: dict[str, list[Source]] = defaultdict(list)
         for source in installed() if sources is None else sources:
             by_name[source.plugin].append(source)
@@ -83,13 +83,11 @@ class Registry:
 
     def find(self, kind: str, name: str) -> Offer:
         """The component of this kind and name, full or bare. Raises `UserError` with the nearest name."""
-        if own := [o for o in self._session if o.kind == kind and name in (o.name, o.component.__name__)]:
-            return own[-1]
         plugin, dot, _ = name.partition(".")
         if dot:
             self._load(plugin)
-            if offer := self._offers.get((kind, name)):
-                return offer
+        if offer := self._offers.get((kind, name)):
+            return offer
         candidates = [o for o in self.offers(kind) if not dot and o.name.rpartition(".")[2] == name]
         if len(candidates) == 1:
             return candidates[0]
@@ -101,7 +99,7 @@ class Registry:
     def offers(self, kind: str | None = None) -> list[Offer]:
         """Every component installed, by kind and then by name."""
         self.load_all()
-        found = (o for o in self._offers.values() if kind in (None, o.kind))
+        found = {o for o in self._offers.values() if kind in (None, o.kind)}
         return sorted(found, key=lambda o: ([*self.kinds].index(o.kind), o.name))
 
     def named(self, name: str) -> list[Offer]:
@@ -138,14 +136,12 @@ class Registry:
         return list(self._sources)
 
     def _unknown(self, kind: str, name: str, plugin: str) -> str:
-        known = [*(o.component.__name__ for o in self._session if o.kind == kind), *(o.name for o in self.offers(kind))]
+        known = [full for of, full in self._offers if of == kind]
         label = a(self.kinds[kind].label)
         if name.startswith("python:"):
             return (f"'{name}' was defined in a Python session; run the study there, with "
                     f"madplug.run(..., components=[{name.partition(':')[2]}])")
-        if others := [o for o in self._session if name in (o.name, o.component.__name__)] or \
-                [o for o in self.offers() if o.name == name]:
-            labels = " and ".join(a(self.kinds[o.kind].label) for o in others)
+        if labels := " and ".join(a(self.kinds[of].label) for of, full in self._offers if full == name):
             return f"'{name}' is {labels}, not {label}{nearest(name, known)}"
         if plugin in self.disabled:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
