@@ -152,8 +152,13 @@ def message_of(error: BaseException, most: int | None = None) -> str:
 
     most: characters of the text that are kept; by default all.
     """
-    try:
-        text = " ".join(str(error).split())[:most]
-    except BaseException:  # a plugin's own `__str__`
-        text = ""
+    text = " ".join(error_text(error).split())[:most]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, even if its `__str__` fails."""
+    try:
+        return str(error)
+    except BaseException as worse:
+        return f"(its text is not available: {type(worse).__name__})"

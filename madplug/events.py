@@ -6,9 +6,10 @@ while personas and models are chosen come after `DebateStarted`. The events of o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union
+from typing import Any, Literal, Union, get_args
 
 from madplug.records import Agent, Answered, Caller, DebateId, DebateResult, Decision, Message, Request, Sample
 
@@ -99,8 +100,5 @@ Event = Union[  # noqa: UP007 - used at run time on Python 3.10
     StudyStarted, DebateStarted, AgentsCast, CallAnswered, MessageRecorded, Decided, DebateFinished, StudyFinished]
 
 METHODS: Mapping[type[Any], str] = {
-    StudyStarted: "study_started", DebateStarted: "debate_started", AgentsCast: "agents_cast",
-    CallAnswered: "call_answered", MessageRecorded: "message_recorded", Decided: "decided",
-    DebateFinished: "debate_finished", StudyFinished: "study_finished",
-}
+    kind: re.sub("(?<=.)(?=[A-Z])", "_", kind.__name__).lower() for kind in get_args(Event)}
 """The observer's method for each event."""

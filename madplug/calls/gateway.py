@@ -15,8 +15,16 @@ from madplug.calls.driver import KEPT, Driver, billed_key
 from madplug.calls.quota import estimate_tokens
 from madplug.component import Maybe, identity_of
 from madplug.debate.cell import Cell
-from madplug.debate.checks import error_text, method_name, type_error
-from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopped, TransientError, UnreachableError
+from madplug.debate.checks import method_name, type_error
+from madplug.errors import (
+    EmptyReplyError,
+    ModelError,
+    RefusedError,
+    StudyStopped,
+    TransientError,
+    UnreachableError,
+    error_text,
+)
 from madplug.kinds import Model
 from madplug.options import ModelOptions
 from madplug.records import Answered, Caller, Completion, Ending, Request, Usage

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from madplug.component import Component
-from madplug.errors import ComponentError, MadplugError, listed
+from madplug.errors import ComponentError, MadplugError, error_text, listed
 from madplug.records import Agent, Message, Record, Review, Sample
 from madplug.redaction import redact
 from madplug.rows import place_in, validator_of
@@ -145,11 +145,3 @@ def describe_error(error: BaseException) -> str:
     own = text if isinstance(error, ComponentError) else f"{type(error).__name__}: {text}"
     place = locate_error(error)
     return own if not place or place.partition(",")[0] in own else f"{own} (in {place})"
-
-
-def error_text(error: BaseException) -> str:
-    """The text of an error, even if its `__str__` fails."""
-    try:
-        return str(error)
-    except BaseException as worse:
-        return f"(its text is not available: {type(worse).__name__})"

@@ -173,9 +173,7 @@ async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> 
     token = turn_calls.set(calls)
     seen = state.seen_by(turn.agent)
     try:
-        given = state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view)
-        if hasattr(given, "__await__"):
-            given = await given
+        given = await maybe_await(state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view))
         reply = check_hook_result(given, Reply, "reply")
         if calls and not reply.content.strip():
             if state.cell.on_failed_agent != "fail":

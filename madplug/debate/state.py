@@ -133,9 +133,7 @@ class DebateState(Debate):
         if not reply.answers:
             return "", None
         if answer is None:
-            found: Any = self.cell.answers.extract(self, turn, reply.content)
-            if hasattr(found, "__await__"):
-                found = await found
+            found = await maybe_await(self.cell.answers.extract(self, turn, reply.content))
             answer = None if found is None else check_returned(found, str, self.cell.answers, "extract")
         return (answer, self.key(answer)) if answer else (None, None)
 
@@ -173,9 +171,7 @@ class DebateState(Debate):
             raise ComponentError(f"a request to the model '{request.model}', which this cell does not have"
                                  f"{nearest(request.model, cell.channels)}; it has "
                                  f"{listed(sorted(cell.channels), near=request.model) or 'none'}")
-        completion = cell.hooks.madplug_complete(debate=self, request=request)
-        if hasattr(completion, "__await__"):
-            completion = await completion
+        completion = await maybe_await(cell.hooks.madplug_complete(debate=self, request=request))
         return check_hook_result(completion, Completion, "complete")
 
     # The innermost steps of the hooks `madplug_complete` and `madplug_reply`
@@ -200,8 +196,7 @@ class DebateState(Debate):
         for key, usage in answered.billed:
             _count(self, key, request.model, usage)
         _count(self, answered.key, request.model, answered.completion.usage, answered.retries)
-        if self.emit is not None:
-            self.emit(CallAnswered(self.id, caller, request, answered))
+        tell(self, CallAnswered(self.id, caller, request, answered))
         return answered.completion
 
     async def _respond(self, turn: Turn, view: Sequence[Message]) -> Reply:
@@ -210,9 +205,7 @@ class DebateState(Debate):
         if bound is None:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of "
                                  f"{turn.agent.persona.name} ({turn.agent.persona.role})")
-        reply = bound.style.respond(self, turn, view)
-        if hasattr(reply, "__await__"):
-            reply = await reply
+        reply = await maybe_await(bound.style.respond(self, turn, view))
         return check_returned(reply, Reply, bound.style, "respond")
 
 
@@ -289,9 +282,8 @@ def retract(state: DebateState, messages: Sequence[Message]) -> None:
 
 
 def _announce(state: DebateState, message: Message) -> None:
-    if state.emit is not None:
-        author = None if message.agent is None else state.agents[message.agent]
-        state.emit(MessageRecorded(state.id, message, author))
+    author = None if message.agent is None else state.agents[message.agent]
+    tell(state, MessageRecorded(state.id, message, author))
 
 
 def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0) -> DebateResult:

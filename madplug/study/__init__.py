@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from madplug.config.build import Builder, Made
     from madplug.config.plan import StudyPlan
     from madplug.config.read import as_toml, dotted, overlay, read, setting
-    from madplug.debate.checks import describe_error, error_text
+    from madplug.debate.checks import describe_error
     from madplug.debate.loop import conclude, decide
     from madplug.debate.state import DebateState, change, record, seat, stored_debate
+    from madplug.errors import error_text
     from madplug.options import complete
     from madplug.records import Ending, Job
     from madplug.registry.installed import Registry
