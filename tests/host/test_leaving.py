@@ -16,10 +16,14 @@ def speakers(played, round):
 
 
 @pytest.mark.parametrize("who", [0, Agent(0, Persona("Ada"), None)])
-def test_an_agent_that_left_gets_no_further_turn(who):
+def test_an_agent_that_left_gets_no_further_turn_and_is_no_voter_or_neighbour(who):
     played = left(Review(leave=(who,)))
-    assert speakers(played, 1) == [0, 1, 2, None]
-    assert speakers(played, 2) == [1, 2]
+    assert (speakers(played, 1), speakers(played, 2)) == ([0, 1, 2, None], [1, 2])
+    debate = played.debate
+    assert [a.id for a in debate.agents] == [0, 1, 2]
+    assert [a.id for a in debate.active] == [a.id for a in debate.voters] == [1, 2]
+    assert list(debate.neighbours(debate.agents[1])) == [2]
+    assert [a.id for a in debate_from("AB BB").active] == [0, 1], "nobody left a debate without the host"
 
 
 def test_a_wave_of_agents_that_left_is_skipped():
@@ -31,19 +35,6 @@ def test_two_survivors_that_agree_are_agreed():
     leaving = Reviews(in_turn(Review(leave=(0, 3))))
     played = play(replies=lambda r: "ABBC"[r.agent], agents=4, rounds=2, extensions=[leaving])
     assert (played.decision.key, played.decision.agreed, played.decision.scores) == ("B", True, {"B": 2})
-
-
-def test_who_left_is_on_record_with_what_the_extension_says():
-    message = left(Review(leave=(0,), say="Agent 1 is out.", data={"mine": {"why": "weak"}})).messages[3]
-    assert (message.agent, message.move, message.stage, message.content) == (None, "leave", "", "Agent 1 is out.")
-    assert message.data == {"mine": {"why": "weak"}, "madplug": {"left": [0]}}
-
-
-def test_the_active_agents_the_voters_and_the_neighbours_are_those_that_have_not_left():
-    debate = left(Review(leave=(0,))).debate
-    assert [a.id for a in debate.agents] == [0, 1, 2]
-    assert [a.id for a in debate.active] == [a.id for a in debate.voters] == [1, 2]
-    assert list(debate.neighbours(debate.agents[1])) == [2]
 
 
 def test_a_round_that_is_retracted_takes_back_who_left_in_it():
@@ -68,15 +59,14 @@ def test_a_review_that_cannot_be_carried_out_says_what_was_expected(review, mess
     assert message in left(review, expect_failure=True).result.error
 
 
-def test_what_a_review_and_a_reopening_store_is_in_their_messages():
+def test_what_a_review_and_a_reopening_say_and_store_is_in_their_messages():
     def run(self, debate, decision):
-        return None if debate.rounds > 1 else Reopen(say="go on", data={"once": {"n": 1}})
+        return None if debate.rounds > 2 else Reopen(say="go on", data={"once": {"n": 1}})
 
     once = made(Phase, run=run)
-    played = left(Review(say="hm", data={"mine": {"n": 2}}), rounds=1, phases=[once])
+    reviews = Review(say="hm", data={"mine": {"n": 2}}), Review(leave=(0,), say="0 is out.", data={"mine": {"n": 3}})
+    played = left(*reviews, phases=[once])
     assert [(m.content, m.move, m.stage, m.data) for m in played.messages if m.agent is None] == [
-        ("hm", "say", "", {"mine": {"n": 2}}), ("go on", "say", "reopened", {"once": {"n": 1}})]
-
-
-def test_a_transcript_without_the_host_has_no_one_who_left():
-    assert [a.id for a in debate_from("AB BB").active] == [0, 1]
+        ("hm", "say", "", {"mine": {"n": 2}}),
+        ("0 is out.", "leave", "", {"mine": {"n": 3}, "madplug": {"left": [0]}}),
+        ("go on", "say", "reopened", {"once": {"n": 1}})]

@@ -62,12 +62,6 @@ def test_a_class_in_a_file_is_a_component_of_any_kind(program, write, mine, tmp_
     assert manifest["runs"][0]["local"][f"{mine}:Loud"] == version
 
 
-def test_the_expanded_run_file_finds_it_again(program, write, mine, tmp_path):
-    program("run", write(TEXT))
-    assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
-    assert summary(tmp_path, "again")["cells"][0]["metrics"] == summary(tmp_path)["cells"][0]["metrics"]
-
-
 def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(program, write, mine, tmp_path):
     program("run", write(TEXT))
     mine.write_text(MINE.replace("return 0.5", "return 0.75"))
@@ -77,8 +71,10 @@ def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(pro
     assert summary(tmp_path)["cells"][0]["metrics"]["mine.py:Half"]["mean"] == 0.75
 
 
-def test_the_study_is_the_same_wherever_the_folder_is(program, write, mine, tmp_path):
+def test_the_expanded_run_file_finds_it_and_the_study_is_the_same_in_any_folder(program, write, mine, tmp_path):
     program("run", write(TEXT))
+    assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
+    assert summary(tmp_path, "again")["cells"][0]["metrics"] == summary(tmp_path)["cells"][0]["metrics"]
     (tmp_path / "moved").mkdir()
     mine.rename(tmp_path / "moved/mine.py")
     write(TEXT, "moved/study.toml")
@@ -96,6 +92,7 @@ def test_the_study_is_the_same_wherever_the_folder_is(program, write, mine, tmp_
     ("./syntax.py:X", "syntax.py: does not load: SyntaxError"),
     ("./exits.py:X", "exits.py: does not load: SystemExit: 9 (line 1)"),
     ("./a\\u0000.py:X", "cannot be read: embedded null byte"), ("./folder.py:X", "cannot be read: [Errno 21]"),
+    ('./mine.py:Firmest"\nkeeep = "2', "mine.py:Firmest has no such option; did you mean 'keep'"),
     ("python:Mine", "was defined in a Python session; run the study there, with madplug.run(..., components=[Mine])")])
 def test_mistakes_are_named_at_their_place(write, mine, tmp_path, use, words):
     (tmp_path / "broken.py").write_text("x = 1\nx / 0\n")
@@ -106,11 +103,6 @@ def test_mistakes_are_named_at_their_place(write, mine, tmp_path, use, words):
         load(write(TEXT.replace("./mine.py:Firmest", use)))
     assert words in str(error.value)
     assert "debate.decision" in str(error.value)
-
-
-def test_a_wrong_option_of_a_local_component_is_found(write, mine):
-    with pytest.raises(UserError, match=r"mine\.py:Firmest has no such option; did you mean 'keep'"):
-        load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeeep = 2')))
 
 
 @pytest.mark.parametrize(("method", "message"), [

@@ -18,16 +18,8 @@ def test_further_rounds_are_run_and_the_decision_is_asked_again():
 
 def test_the_phases_before_it_follow_the_new_decision_too():
     seen = []
-
-    class Look(Phase):
-        """Remembers what it was given."""
-
-        name = "look"
-
-        def run(self, debate, decision):
-            seen.append(decision.key)
-
-    play(replies=letters, agents=2, rounds=1, phases=[Look(), Appeal(), Look()])
+    look = made(Phase, run=lambda self, debate, decision: seen.append(decision.key))
+    play(replies=letters, agents=2, rounds=1, phases=[look, Appeal(), look])
     assert seen == ["A", "B", "B"]
 
 

@@ -33,13 +33,8 @@ def test_an_agent_whose_replies_stay_empty_is_silent_and_marked(options, attempt
     assert silent.data["madplug"] == {"silent": True}
     assert "madplug" not in spoken.data
     assert played.decision.key == "42"
-
-
-def test_every_empty_reply_is_a_call_like_any_other():
-    played = play(model=Silent({0}), agents=1)
-    assert (played.result.calls, played.result.retries) == (3, 2)
-    assert len(played.messages[0].calls) == 3
-    assert played.result.tokens.prompt == 21
+    assert len(silent.calls) == attempts, "an empty reply is a call like any other"
+    assert (played.result.calls, played.result.retries) == (2 + attempts, attempts - 1)
 
 
 def test_an_agent_that_says_something_in_the_end_is_not_silent():
