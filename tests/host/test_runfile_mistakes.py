@@ -155,7 +155,7 @@ def test_an_error_that_cannot_be_put_into_words_does_not_break_the_message():
         def __str__(self):
             raise RuntimeError
 
-    assert message_of(Odd()) == "Odd"
+    assert message_of(Odd()) == "Odd: (its text is not available: RuntimeError)"
     assert message_of(ValueError("a\nb")) == "ValueError: a b"
 
 
