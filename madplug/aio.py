@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable
 from inspect import iscoroutine
 from typing import Any, TypeVar
 
@@ -29,9 +29,9 @@ def ends_the_run(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-async def iterate(values: Any) -> AsyncIterator[Any]:
+async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
     """The items of a plain or an asynchronous iterable."""
-    if hasattr(values, "__aiter__"):
+    if isinstance(values, AsyncIterable):
         async for value in values:
             yield value
     else:
