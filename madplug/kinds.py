@@ -279,7 +279,7 @@ class TurnOrder(Component):
         """The same by move, where styles of different moves make more calls and fewer; "" for any move."""
         return {"": self.turns(agents, round)}
 
-    def within(self, cell: Any, calls: int) -> int | None:
+    def within(self, cell: CellFacts, calls: int) -> int | None:
         """How many turns a debate of a matched cell has that may make this many calls; None: it follows no budget."""
         return None
 
