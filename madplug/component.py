@@ -101,16 +101,12 @@ class Component(ABC):
         the digest of its content.
         """
         options = self.options
-        kind, nested = type(options), {field.option for field in nested_fields(type(options))}
+        kind = type(options)
         left_out = {n for n in kind.model_fields if not volatile and (is_volatile(kind, n) or is_path(kind, n))}
-        values = options.model_dump(mode="json", exclude=left_out | nested)
-        for name in kind.model_fields:
-            value = getattr(options, name)
-            if name in nested and name not in left_out:
-                values[name] = _spell(value, volatile)
-            elif name in left_out and not is_volatile(kind, name) and self.kind != "dataset":
-                # (the samples of a data set are compared one by one)
-                values[name] = path_digest(value) if value is not None else None
+        values = options.model_dump(mode="json", exclude=left_out, context={"volatile": volatile})
+        if self.kind != "dataset":  # the samples of a data set are compared one by one
+            paths = {name: getattr(options, name) for name in left_out if not is_volatile(kind, name)}
+            values |= {name: None if path is None else path_digest(path) for name, path in paths.items()}
         use = (self.written_as if volatile else "") or self.full_name
         return {"use": use, **{name: values[name] for name in kind.model_fields if name in values}}
 
@@ -201,12 +197,6 @@ def names_of(component: Component, kind: str) -> Iterator[str]:
             value = getattr(one.options, named.option)
             if named.kind == kind:
                 yield from [value] if isinstance(value, str) else value or ()
-
-
-def _spell(value: Any, volatile: bool) -> Any:
-    if isinstance(value, Component):
-        return value.to_table(volatile=volatile)
-    return [_spell(one, volatile) for one in value] if isinstance(value, list | tuple) else value
 
 
 def kind_of(component: type[Component]) -> type[Component]:

@@ -18,7 +18,15 @@ from stat import S_ISREG
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from madplug.errors import ComponentError
@@ -95,8 +103,11 @@ class _Nested:
                 if isinstance(value, str | Mapping) else ""
             raise PydanticCustomError("nested_type", f"expected a {source.label}{given}")
 
+        def table(made: Any, info: SerializationInfo) -> Any:
+            return made.to_table(volatile=(info.context or {}).get("volatile", True))
+
         return core_schema.no_info_plain_validator_function(
-            made, serialization=core_schema.plain_serializer_function_ser_schema(lambda made: made.to_table()))
+            made, serialization=core_schema.plain_serializer_function_ser_schema(table, info_arg=True))
 
 
 def _from_run_file(value: Any, info: ValidationInfo) -> Any:
