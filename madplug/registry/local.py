@@ -34,18 +34,6 @@ def is_file_reference(name: str) -> bool:
     return _FILE.fullmatch(name) is not None or name.startswith(("./", "../", "/")) or name.endswith(".py")
 
 
-def file_of(name: str, folder: Path) -> Path | None:
-    """The file that a `use` names a class in, or None."""
-    found = _FILE.fullmatch(name)
-    return None if found is None else (folder / found["path"]).absolute()
-
-
-def absolute(name: str, folder: Path) -> str:
-    """A `use` that names a file, with an absolute path; any other name as it is."""
-    path = file_of(name, folder)
-    return name if path is None else f"{path}:{name.rpartition(':')[2]}"
-
-
 def load_from_file(name: str, folder: Path, base: type[Component]) -> Offer:
     """The component of a kind that `PATH.py:CLASS` names. folder: what a relative path is relative to.
 

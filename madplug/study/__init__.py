@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from madplug.options import complete
     from madplug.records import Ending, Job
     from madplug.registry.installed import Registry
-    from madplug.registry.local import absolute, file_of
     from madplug.registry.offers import Offer
     from madplug.study.compatibility import conflicts, is_cell
     from madplug.study.directory import OWN_FILES, PART, check_facts, check_folder, read_manifest
@@ -52,11 +51,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellScores",
     "CellSetup", "DebateState", "Driver", "Ending", "Job", "Made", "Offer", "Registry", "ResolvedStudy", "Resolver",
-    "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "absolute", "as_toml", "change",
-    "check_facts", "check_folder", "collect_rarely", "complete", "conclude", "confirm", "conflicts", "cost_of",
-    "decide", "describe_error", "dotted", "echo", "error_text", "file_of", "interruptible", "interval", "is_cell",
-    "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log", "replacing",
-    "scores_by_cell", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
+    "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "as_toml", "change", "check_facts",
+    "check_folder", "collect_rarely", "complete", "conclude", "confirm", "conflicts", "cost_of", "decide",
+    "describe_error", "dotted", "echo", "error_text", "interruptible", "interval", "is_cell", "load", "overlay",
+    "read", "read_manifest", "read_text", "record", "redirect_log", "replacing", "scores_by_cell", "seat",
+    "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
 ]
 
 # Each is imported when it is first used: an executor that is only listed need not import what runs a study.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from madplug import DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, nearest_or_all
 from madplug.store import Reader
-from madplug.study import Registry, Resolver, absolute, confirm, dotted, overlay, read
+from madplug.study import Registry, Resolver, confirm, dotted, overlay, read
 from madplug_redecide.following import follow
 
 if TYPE_CHECKING:
@@ -109,6 +109,18 @@ def in_place(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         return [in_place(inner, folder) for inner in value]
     return absolute(value, folder) if isinstance(value, str) else value
+
+
+def file_of(use: str, folder: Path) -> Path | None:
+    """The file in which a `use` names a class, `./mine.py:Firmest`, or None. folder: what its path is relative to."""
+    path, _, name = use.rpartition(":")
+    return (folder / path).absolute() if path.endswith(".py") and name.isidentifier() else None
+
+
+def absolute(use: str, folder: Path) -> str:
+    """A `use` that names a file, with an absolute path; any other name as it is."""
+    path = file_of(use, folder)
+    return use if path is None else f"{path}:{use.rpartition(':')[2]}"
 
 
 def chosen(cells: Sequence[Table], patterns: Sequence[str], there: Container[str] = ()) -> list[Table]:

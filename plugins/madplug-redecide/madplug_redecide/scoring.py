@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madplug import UserError
-from madplug.study import Registry, Resolver, absolute, file_of
-from madplug_redecide.deciding import recorded_table
+from madplug.study import Registry, Resolver
+from madplug_redecide.deciding import absolute, file_of, recorded_table
 
 if TYPE_CHECKING:
     from madplug.study import ResolvedStudy
