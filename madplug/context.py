@@ -28,6 +28,7 @@ from madplug.records import (
     Turn,
     Usage,
 )
+from madplug.services import find_service
 from madplug.transcript import Transcript
 
 T = TypeVar("T")
@@ -105,6 +106,8 @@ class CellFacts(ABC):
     """How many agents the run file asks for, or None if the persona generators fix the number."""
     models: tuple[str, ...]
     """The names of the models that agents use, as in the run file."""
+    services: Mapping[str, object]
+    """The services that a component of the cell names, by their names in the run file."""
     match: Mapping[str, str] | None
     """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
     oracle: bool
@@ -191,13 +194,13 @@ class _Cell(ABC):
     @overload
     def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
 
-    @abstractmethod
     def service(self, name: str, protocol: Any = None) -> Any:
         """The service of this name in the run file.
 
         protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
         `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
         """
+        return find_service(self.cell.services, name, protocol)
 
     async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
         """Await several asks concurrently and return their results in order. Waits for all before raising an error."""

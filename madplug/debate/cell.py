@@ -80,7 +80,6 @@ class Cell(CellFacts):
     extensions: Sequence[Extension] = ()
     models: tuple[str, ...] = ()
     services: Mapping[str, Service] = field(default_factory=dict)
-    """The services that a component of the cell names, by their names in the run file."""
     dataset: Dataset | None = None
     dataset_key: str = ""
     study_cells: Collection[str] = ()

@@ -42,7 +42,6 @@ from madplug.records import (
     frozen,
 )
 from madplug.rows import to_json
-from madplug.services import find_service
 from madplug.transcript import Transcript
 
 T = TypeVar("T")
@@ -140,10 +139,6 @@ class DebateState(Debate):
     @override
     async def view(self, turn: Turn) -> tuple[Message, ...]:
         return check_view(self.cell.hooks.madplug_view(debate=self, turn=turn), len(self.transcript))
-
-    @override
-    def service(self, name: str, protocol: Any = None) -> Any:
-        return find_service(self.cell.services, name, protocol)
 
     @override
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:

@@ -37,10 +37,6 @@ class CellSetup(Setup):
         self.training_use: dict[str, int] = {}
         """How many samples components have read with their references, by split."""
 
-    @override
-    def service(self, name: str, protocol: Any = None) -> Any:
-        return self._state.service(name, protocol)
-
     @cached_property
     def metric_digests(self) -> Mapping[str, str]:
         """A digest of each metric's options and of the models and services they name, by the name of its scores."""
