@@ -23,7 +23,7 @@ from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, Mes
 from madplug.kinds import Model, Service
 from madplug.records import Caller, Completion, DebateId, DebateResult, Ending
 from madplug.redaction import redact
-from madplug.store import Reader, Recorder
+from madplug.store import MemoryStore, Reader, Recorder
 from madplug.store.base import Call, CallRow, Totals
 
 HOPELESS, HOPELESS_NOW = 5, 40
@@ -436,7 +436,7 @@ class StudyDriver:
     @property
     def folder(self) -> Path | None:
         """The study's directory, or None if it is stored in memory."""
-        return getattr(self.recorder, "folder", None)
+        return None if isinstance(self.recorder, MemoryStore) else self.recorder.folder
 
 
 class _NobodyPaid(Exception):

@@ -289,6 +289,6 @@ def _usages(key: bytes, billed: Sequence[Call]) -> tuple[tuple[str, Usage], ...]
 
 def cost_of(usage: Usage, price: Mapping[str, float]) -> float:
     """USD of a call. price: USD per million tokens, by `prompt`, `completion` and `cached`."""
-    cached = price.get("cached", price.get("prompt", 0.0))
-    return ((usage.prompt - usage.cached) * price.get("prompt", 0.0) + usage.cached * cached
+    cached = min(usage.cached, usage.prompt)  # some endpoints count them apart from the prompt's
+    return ((usage.prompt - cached) * price.get("prompt", 0.0) + cached * price.get("cached", price.get("prompt", 0.0))
             + usage.completion * price.get("completion", 0.0)) / 1e6

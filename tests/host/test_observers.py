@@ -62,7 +62,7 @@ def test_every_event_arrives_beside_the_loop_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(book.events)) == book.events
     assert tuple(e.message for e in book.events if isinstance(e, MessageRecorded)) == played.result.messages
     assert (type(book.events[0]), type(book.events[-1])) == (StudyStarted, StudyFinished)
-    assert (book.opened.study, book.closed) == ("play", True)
+    assert (book.opened.study, book.opened.folder, book.closed) == ("play", None, True)
     assert threading.main_thread() not in book.threads
 
 

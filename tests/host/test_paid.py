@@ -9,6 +9,7 @@ from madplug import Completion, EmptyReplyError, RefusedError, Sample, Transient
 from madplug.config.plan import StudyPlan
 from madplug.config.shape import Limits
 from madplug.store import MemoryStore
+from madplug.study import cost_of
 from madplug.study.run import StudyRun
 from madplug_testing import Scripted, play
 
@@ -16,6 +17,10 @@ BILL = Usage(prompt=7, completion=3, raw={"finish_reason": "length"})
 EMPTY = EmptyReplyError("the answer is empty", BILL)
 CUT = RefusedError("the answer's tokens were used up", BILL)
 UNREADABLE = TransientError("the reply has no message", BILL)
+
+
+def test_more_cached_tokens_than_the_prompt_has_cost_what_the_prompt_costs():
+    assert cost_of(Usage(10, 1, cached=30), {"prompt": 2.0, "completion": 4.0, "cached": 1.0}) == 14 / 1e6
 
 
 class Billing(Scripted):
