@@ -130,7 +130,8 @@ class StudyRun:
         await (jobs.run() if plan.executor is None else plan.executor.run(jobs, self.driver))
         if jobs.changed:
             changed = count(len(jobs.changed), "sample")
-            self.driver.warn(f"{changed} changed since the last run; the debates are run again")
+            self.driver.warn(f"{changed} changed since the last run; the debates are run again, with what is on record "
+                             "of the same calls")
         await jobs.keep_scope()
         if self._rescore is not None and self.planned is not None:
             ended = sum(cell.done + cell.failed for cell in self.recorder.reported().overview())

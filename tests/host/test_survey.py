@@ -50,7 +50,8 @@ def test_a_row_that_changed_is_run_again_in_every_cell_and_repeat():
     store = MemoryStore()
     run(store, rows("q1", "q2"))
     warnings = run(store, rows("q1") + rows("q2", said="changed"))[2]
-    assert warnings == ["1 sample changed since the last run; the debates are run again"]
+    assert warnings == ["1 sample changed since the last run; the debates are run again, with what is on record of "
+                        "the same calls"]
     assert {store.result(DebateId(cell, n, "q2")).sample.question for cell in "ab" for n in (0, 1)} == {"changed"}
 
 

@@ -235,12 +235,13 @@ def about(debate: DebateResult) -> Iterator[str]:
 
 
 def _support(debate: DebateResult) -> str:
-    """How many agents end on the answer, and what the others end on."""
+    """How many agents end on the answer, or voted for it, and what the others end on."""
     decision = debate.decision
     assert decision is not None
     latest = {m.agent: m.key for m in debate.messages if m.key is not None and not m.retracted}
     voters = [a for a in debate.agents if a.persona.votes]
-    agree = [a for a in voters if latest.get(a.id) == decision.key and decision.key is not None]
+    for_it = {vote.agent for vote in decision.votes if vote.valid and vote.weights.get(decision.key or "", 0) > 0}
+    agree = [a for a in voters if decision.key is not None and (latest.get(a.id) == decision.key or a.id in for_it)]
     spoke = {m.agent for m in debate.messages}
     others = [f"{safe(a.persona.name)}: {safe(latest.get(a.id) or ('no answer' if a.id in spoke else 'did not speak'))}"
               for a in voters if a not in agree]

@@ -19,7 +19,8 @@ def reply_in(form: Mapping[str, Any] | None, words: str, ending: str) -> str:
     words: its prose. ending: its last line, also without a form or in a grammar.
     """
     if form and "regex" in form:
-        return _matching(parser.parse(form["regex"]), words)
+        parsed: Any = parser.parse(form["regex"])
+        return _matching(parsed, words)
     if form and "json_schema" in form:
         return json.dumps(_instance(form["json_schema"], f"{words[:100]}\n{ending}"))
     return f"{words}\n{ending}"

@@ -97,27 +97,28 @@ def conclusion(summary: Mapping[str, Any]) -> str | None:
     own = [[pair for pair in cell.get("settings", {}).items() if pair[0].startswith("dataset")] for cell, _ in found]
     if any(settings != own[0] for settings in own):
         return "Cells with different data sets have different questions: madplug report compares those with the same."
-    samples = min(metric["n"] for _, metric in found)
-    if samples < 2:
+    least, most = (of(metric["n"] for _, metric in found) for of in (min, max))
+    if least < 2:
         return f"One sample says nothing about {name} in general."
+    samples = count(least, "sample") if least == most else f"{least:,} to {most:,} samples"
     return " ".join(_sentences(name, found, samples))
 
 
 def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
-               samples: int) -> Iterator[str]:
+               samples: str) -> Iterator[str]:
     best, metric = found[0]
     low, high = metric["ci95"]
     others = [cell["cell"] for cell, other in found[1:] if other["ci95"][1] >= low]
     if len(found) == 1:
-        yield f"{name} lies between {low:.2f} and {high:.2f}, with 95% confidence, from {count(samples, 'sample')}."
+        yield f"{name} lies between {low:.2f} and {high:.2f}, with 95% confidence, from {samples}."
     elif found[-1][1]["mean"] == metric["mean"]:
         yield (f"{name} is the same in {'both' if len(found) == 2 else f'all {len(found)}'} cells: "
-               f"{count(samples, 'sample')} show no difference.")
+               f"{samples} show no difference.")
     elif others:
         whose = f"that of '{others[0]}'" if len(others) == 1 else f"those of {len(others)} other cells"
         alone = found[1][1]["mean"] < metric["mean"]
         yield (f"'{best['cell']}' {'has' if alone else 'is among those with'} the highest {name}, but its "
-               f"interval overlaps {whose}: on {count(samples, 'sample')} these intervals do not tell them apart.")
+               f"interval overlaps {whose}: on {samples} these intervals do not tell them apart.")
     else:
         yield f"'{best['cell']}' has the highest {name}, and its interval overlaps no other cell's."
     if any(cell["oracle"] for cell, _ in found):

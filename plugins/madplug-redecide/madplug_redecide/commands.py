@@ -23,7 +23,7 @@ _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
               help="Change a value of every cell: --set debate.decision.tie=first.")
 @click.option("--without-phases", is_flag=True, help="Leave out what followed the decision.")
 @click.option("--cell", "patterns", default=("*",), metavar="PATTERN", multiple=True,
-              help="Only the cells with such names, and those that --output has already.")
+              help="Only the cells with such names, those that they are matched to, and those that --output has.")
 @click.option("--pay", is_flag=True, help="Make calls that are not on record; without it, the first one ends the run.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
 @_yes

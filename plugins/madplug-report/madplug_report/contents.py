@@ -197,7 +197,10 @@ def matched(report: Mapping[str, Any]) -> Table:
                      number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
                      signed(difference), interval(ci95, signed), p_value(p),
                      percent(cell["undecided"]), percent(cell["failed"])])
-    return Table("Matched budgets", head, rows)
+    over = any(cell["matched_to"] in by_name and cell["calls"] > 1.05 * by_name[cell["matched_to"]]["calls"]
+               for cell in report["cells"] if cell["match"].get("by") == "calls")
+    return Table("Matched budgets", head, rows, notes=[
+        "more calls than the budget: of a decision that was made again, or of replies that could not be read"] * over)
 
 
 def published(report: Mapping[str, Any]) -> Table:

@@ -14,6 +14,8 @@ from madplug_report.studies import CellFacts, Study, tails
 
 STUDY = "study"
 ABSENT = "–"
+FILES = "the file's"
+"""The paradigm of cells that name none."""
 _TEXT = 32
 """A longer value, such as a prompt, is cut."""
 FILE = re.compile(r"^[./]|\.(jsonl?|csv|parquet|gguf)$")
@@ -106,6 +108,8 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
     names = _names(list(values))
     for key, column in values.items():
         levels = label_levels(column)
+        if key == "debate.paradigm":  # what the file's own [debate] names is recorded by its parts
+            levels = [FILES if level == ABSENT else level for level in levels]
         uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
         found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
     own = [studies[cell.study] for cell in cells] if studies else []

@@ -26,6 +26,7 @@ export function Pivot({ study, found, query }) {
   const columns = named(query.columns === rows.name ? undefined : query.columns, rows.name);
   const field = (row, column) => found.cells.filter(({ cell }) => rows.levels.get(cell) === row && columns.levels.get(cell) === column);
   const placed = found.cells.filter(({ cell }) => rows.levels.has(cell) && columns.levels.has(cell)).length;
+  if (!placed) return null;
   const means = found.cells.map((c) => c.score?.mean).filter((m) => m !== undefined);
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const select = (name, chosen) => html`<label>${name} <select value=${chosen.name} onChange=${(e) => replaceQuery({ ...query, [name]: e.target.value })}>${
