@@ -70,8 +70,9 @@ class Plurality(DecisionProtocol):
 
     def decide(self, debate: Debate, answers: Answers) -> Decision:
         """The count."""
-        spoke = {m.agent for m in debate.transcript.messages if m.answers}  # who was never asked casts no vote
-        votes = tuple(self._vote(agent, answers) for agent in debate.voters if agent.id in spoke)
+        every = self.options.final != "recorded" or self.options.scope == "latest"
+        asked = {m.agent for m in debate.transcript.messages if m.answers and (every or m.round == debate.round)}
+        votes = tuple(self._vote(agent, answers) for agent in debate.voters if agent.id in asked)  # others cast no vote
         scores = {key: float(count) for key, count in Counter(key for key, _ in answers.values()).items()}
         if not scores:
             return Decision(None, votes=votes, reason="no voter gave an answer that could be read")
