@@ -91,23 +91,35 @@ def test_a_stream_is_the_debate_as_reasoning_and_the_answer_as_content(client, a
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
 
 
-def test_reasoning_arrives_while_the_debate_runs_at_all_clients_that_ask_for_it_at_the_same_time(
-        client, agents, question):
+def test_reasoning_arrives_while_the_debate_runs(client, agents, question):
+    read = threading.Event()
+
+    def reply(body):
+        assert len(body["messages"]) == 1 or read.wait(60), "round 2 is answered once round 1 has been read"
+        return completion("Final answer: (A)")
+
+    agents.endpoint.replies = reply
+    for chunk in client().chat.completions.create(model="main", messages=question, stream=True):
+        if chunk.choices and getattr(chunk.choices[0].delta, "reasoning_content", None):
+            read.set()
+    assert read.is_set()
+
+
+def test_clients_that_ask_for_the_same_debate_at_the_same_time_all_get_its_stream(client, agents, question):
     asked = []
 
     def reply(body):
         asked.append(body)
-        assert len(body["messages"]) == 1 or all(started.wait(60) for started in streams), "round 1 has been read"
+        assert all(started.wait(60) for started in streams)
         return completion("Final answer: (A)")
 
     def read(started):
-        texts, reasons = [], 0
+        chunks = []
         for chunk in client().chat.completions.create(model="main", messages=question, stream=True, seed=1):
-            texts.append(chunk.choices[0].delta.content or "")
-            if getattr(chunk.choices[0].delta, "reasoning_content", None):
-                reasons += 1
-                started.set()
-        return "".join(texts), reasons
+            started.set()
+            chunks.append(chunk)
+        texts = [c.choices[0].delta.content or "" for c in chunks]
+        return "".join(texts), sum(bool(getattr(c.choices[0].delta, "reasoning_content", None)) for c in chunks)
 
     streams = [threading.Event() for _ in range(3)]
     agents.endpoint.replies = reply
