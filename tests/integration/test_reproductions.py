@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import reproductions as tool  # noqa: E402
 
 PUBLISHED = ROOT.parent / "shared" / "data" / "published"
+# A table of the paper has three agents, too, of whom each is shown two answers.
+pytestmark = pytest.mark.filterwarnings("ignore:.*whose order 'most_last' never changes:UserWarning")
 ITEMS = [item for paper in tool.papers() for item in paper.items]
 SEVEN = "Qwen2.5-7B-Instruct"
 REHEARSED = [item for item in ITEMS if item.run]
