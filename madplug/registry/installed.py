@@ -102,6 +102,13 @@ class Registry:
         found = {o for o in self._offers.values() if kind in (None, o.kind)}
         return sorted(found, key=lambda o: ([*self.kinds].index(o.kind), o.name))
 
+    def named(self, name: str) -> list[Offer]:
+        """Every component of this name, of any kind; otherwise all of the plugin or the distribution of this name."""
+        self._load(name.partition(".")[0])  # alone, if it has the name in full
+        found = [o for (_, full), o in self._offers.items() if full == name]
+        found = found or [o for o in self.offers() if name in (o.name, o.name.rpartition(".")[2])]
+        return found or self.of_plugin(name)
+
     def of_plugin(self, name: str) -> list[Offer]:
         """Every component of a plugin, or of a distribution."""
         plain = name.lower().replace("_", "-")

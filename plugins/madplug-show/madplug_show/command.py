@@ -22,12 +22,10 @@ WIDTH = 100
 def show(name: str, as_json: bool) -> None:
     """Show a component, or every component of a plugin: its options, and TOML to paste."""
     registry = Registry()
-    offers = registry.offers()
-    found = [o for o in offers if name in (o.name, o.name.rpartition(".")[2])] or registry.of_plugin(name)
-    if not found:
-        every = [*(o.name for o in offers), *registry.plugin_names]
+    pages = [component(offer) for offer in registry.named(name)]
+    if not pages:
+        every = [*(o.name for o in registry.offers()), *registry.plugin_names]
         raise UserError(f"show: no component or plugin '{name}'{registry.installable(name)}{nearest(name, every)}")
-    pages = [*map(component, found)]
     click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
 
 
