@@ -15,12 +15,12 @@ from urllib.parse import quote
 from madplug import UserError, count, plain, to_json
 from madplug.store import DebateId, Reader, open_study, sample_digest
 from madplug.study import write_whole
-from madplug_read import Outline, outline, saw_references
+from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
 from madplug_view.notes import read_notes
 from madplug_view.queries import metric_names, walk
-from madplug_view.rows import calls_behind, cut_call, row_of, texts_of
+from madplug_view.rows import cut_call, row_of, texts_of
 from madplug_view.server import PAGE_FOLDER
 from madplug_view.studies import Study, key_of, main_metric
 from madplug_view.texts import cut_texts
@@ -198,9 +198,9 @@ def _entry(study: Study, reader: Reader, found: Outline, part: Part) -> dict[str
     debate = cut_texts(plain(found))
     for message in debate["messages"]:
         message["length"] = len(message["content"])  # the rest is not there to be asked for
-    others = [cell for cell in study.others(reader, found) if not part.cells or cell in part.cells]
-    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": others,
-                      "oracle": saw_references(reader), "behind": calls_behind(reader, found)},
+    beside = study.beside(reader, found)
+    others = [cell for cell in beside["cells"] if not part.cells or cell in part.cells]
+    return {"debate": {**debate, **beside, "cells": others},
             "calls": calls}
 
 

@@ -257,8 +257,12 @@ class Study:
         with open_study(self.folder) as reader:
             result = self._result(reader, id)
             found = outline(result, self.grade(reader, result), reader.spent)
-            return {**cut_texts(plain(found)), "ungraded": self.ungraded(id.cell), "cells": self.others(reader, found),
-                    "oracle": saw_references(reader), "behind": calls_behind(reader, found)}
+            return {**cut_texts(plain(found)), **self.beside(reader, found)}
+
+    def beside(self, reader: Reader, found: Outline) -> dict[str, Any]:
+        """What a page tells of a debate besides its outline."""
+        return {"ungraded": self.ungraded(found.cell), "cells": self.others(reader, found),
+                "oracle": saw_references(reader), "behind": calls_behind(reader, found)}
 
     def ungraded(self, cell: str) -> str | None:
         """Why the answer format of a cell does not say what is right, or None."""
