@@ -11,7 +11,7 @@ from madplug_read.grading import by_spelling
 from madplug_read.outlines import outline
 from madplug_read.records import MessageCard, Outline
 from madplug_read.results import conclusion, summary_rows
-from madplug_read.studies import saw_references
+from madplug_read.studies import ORACLE, saw_references
 
 MOST_CHARACTERS = 2_000
 """Characters of a message that are shown."""
@@ -45,7 +45,7 @@ def reader_page(study: Reader) -> str:
     cells, planned, folder = study.overview(), study.fact("planned"), getattr(study, "folder", None)
     left = planned - sum(c.done + c.failed for c in cells) if isinstance(planned, int) else 0
     more = f": {count(left, 'debate')} left" if left else ""
-    oracle = " (oracle)" if saw_references(study) else ""
+    oracle = ORACLE * saw_references(study)
     names = [c.cell + oracle + (f" ({c.partial} partial)" if c.partial else "") for c in cells]
     rows = [[name, c.done, c.undecided, c.failed, c.calls, c.prompt + c.completion]
             for name, c in zip(names, cells, strict=True)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from madplug import columns, count, dollars
+from madplug_read.studies import ORACLE
 
 MOST_PARTS = 6
 """A metric with more figures than this is not shown."""
@@ -55,7 +56,7 @@ def summary_rows(summary: Mapping[str, Any], most: int = MOST_PARTS) -> tuple[li
 def _row(cell: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, str]:
     debates = max(1, cell["done"] + cell["failed"])
     tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
-    return {"cell": cell["cell"] + (" (oracle)" if cell["oracle"] else "")
+    return {"cell": cell["cell"] + ORACLE * bool(cell["oracle"])
             + (f" ({cell['partial']} partial)" if cell.get("partial") else ""),
             **{name: figure(cell["metrics"].get(name)) for name in metrics},
             "debates": str(cell["done"] + cell["failed"]),

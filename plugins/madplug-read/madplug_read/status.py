@@ -12,11 +12,9 @@ import click
 
 from madplug import columns, dollars, plain, safe
 from madplug.store import find_studies, open_study
-from madplug_read.studies import StudyFacts, saw_references, study_facts
+from madplug_read.studies import ORACLE, StudyFacts, saw_references, study_facts
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
-ORACLE = " (oracle)"
-"""Marks a study whose components saw the references."""
 SORTS: dict[str, Callable[[StudyFacts], Any]] = {
     "study": lambda facts: str(facts.folder), "date": lambda facts: facts.date, "state": lambda facts: facts.state,
     "score": lambda facts: -facts.best.mean if facts.best else 1.0, "cost": lambda facts: -(facts.cost_usd or 0.0)}

@@ -13,6 +13,8 @@ from madplug import UserError
 from madplug.store import Reader, is_running, open_study
 from madplug.study import is_cell, read_text, scores_by_cell
 
+ORACLE = " (oracle)"
+"""Marks what components that saw the references have brought about."""
 State = Literal["running", "stopped", "finished", "failed", "unknown"]
 
 

@@ -187,18 +187,17 @@ def matched(report: Mapping[str, Any]) -> Table:
     compared = {(c["cell"], c["baseline"]): (c["difference"], c["ci95"], c["p_holm"]) for c in report["comparisons"]}
     for (cell, base), (difference, ci95, p) in [*compared.items()]:
         compared.setdefault((base, cell), (-difference, ci95 and [-ci95[1], -ci95[0]], p))
-    rows = []
+    rows, over = [], False
     for cell in report["cells"]:
         other = by_name.get(cell["matched_to"])
         if other is None:
             continue
+        over = over or (cell["match"].get("by") == "calls" and cell["calls"] > 1.05 * other["calls"])
         difference, ci95, p = compared.get((cell["cell"], other["cell"]), (None, None, None))
         rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
                      number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
                      signed(difference), interval(ci95, signed), p_value(p),
                      percent(cell["undecided"]), percent(cell["failed"])])
-    over = any(cell["matched_to"] in by_name and cell["calls"] > 1.05 * by_name[cell["matched_to"]]["calls"]
-               for cell in report["cells"] if cell["match"].get("by") == "calls")
     return Table("Matched budgets", head, rows, notes=[
         "more calls than the budget: of a decision that was made again, or of replies that could not be read"] * over)
 
