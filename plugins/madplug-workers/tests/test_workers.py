@@ -9,6 +9,7 @@ import pytest
 from tests_support import STUDY
 
 from madplug import Executor, Sample, StudyError, TransientError
+from madplug.calls.driver import StudyDriver
 from madplug.config import load
 from madplug.errors import AccessError, ComponentError
 from madplug.records import Caller, Completion, DebateResult, Decision, Message, Persona, Usage, frozen
@@ -229,7 +230,7 @@ def test_a_service_that_lives_once_and_exits_fails_a_debate(tmp_path):
     assert all("a component called sys.exit" in debate["error"] for debate in found)
 
 
-def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path):
+def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path, monkeypatch):
     class OfFour(Pool):
         def __init__(self, driver, workers, start):
             super().__init__(driver, 4, start)
@@ -237,9 +238,10 @@ def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     model = f'"{tmp_path}/mine.py:Strict"\nrequests_per_minute = 30000\nmax_in_flight = 400'
     (tmp_path / "study.toml").write_text(STUDY.replace('"kit.hash"', model).replace("size = 6", "size = 500"))
-    store = MemoryStore()
-    store.folder = tmp_path
     plan = replace(load(tmp_path / "study.toml", environ={}).plan, executor=InPlace(OfFour))
+    store = MemoryStore()
+    # On a virtual clock no time may pass on a disk: the records are in memory, and the workers are told of a directory.
+    monkeypatch.setattr(StudyDriver, "folder", tmp_path)
     summary, _ = on_virtual_clock(StudyRun(plan, store).run())
     model = plan.models["m"]
     assert summary["cells"][0]["done"] == 500
