@@ -100,7 +100,7 @@ def _outlines(study: Reader, grader: Grader, ids: Iterator[DebateId], wanted: Wa
 
 
 def _print_list(found: Iterator[Outline], cells: Sequence[CellOverview], wanted: Wanted, console: Console) -> None:
-    """A line for each debate; without `all`, no more are read than are listed."""
+    """A line for each debate; without `all` and a selection, no more are read than are listed."""
     number = 0
     for debate in islice(found, None if wanted.all else LISTED):
         number += 1
@@ -110,12 +110,14 @@ def _print_list(found: Iterator[Outline], cells: Sequence[CellOverview], wanted:
         return
     total = sum(cell.done + cell.failed + cell.running for cell in cells)
     selected = bool(wanted.traits) or wanted.repeat is not None
-    if wanted.all or number < LISTED or number == total:
-        said = f"{count(number, 'debate')}; madplug read DIR SAMPLE shows one in full"
-    elif selected:  # how many there are is not known without reading all of them
-        said = f"the first {count(number, 'debate')}, and perhaps more; --all lists every one"
+    matching = number + sum(1 for _ in found) if selected else total  # how many match takes reading all of them
+    of = f"{matching:,} of {count(total, 'debate')}" if selected else count(total, "debate")
+    if number == matching:
+        said = f"{of}; madplug read DIR SAMPLE shows one in full"
+    elif selected:
+        said = f"{of}, the first {number} here; --all lists every one"
     else:
-        said = f"the first {number} of {count(total, 'debate')}; --all lists every one"
+        said = f"the first {number} of {of}; --all lists every one"
     console.print(said, style="dim", highlight=False, soft_wrap=True)
 
 
