@@ -31,6 +31,7 @@ from madplug_read import (
 )
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
+from madplug_view.levels import levels
 from madplug_view.notes import Note, read_notes, write_note
 from madplug_view.queries import Ending, Scores, failures, in_order, metric_names, overview, scores, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
@@ -177,7 +178,8 @@ class Study:
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
                 "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
                 "paid": {"calls": paid.calls, "cost_usd": cost},
-                "status": self._status(cells, planned), "settings": self._settings(), "charts": can_draw(),
+                "status": self._status(cells, planned), "settings": (own := self._settings()), "charts": can_draw(),
+                "levels": levels(own, _cells_of(reader.fact("identity"))),
                 "oracle": saw_references(reader),
                 "took": time.perf_counter() - started}
 
@@ -355,7 +357,8 @@ class Study:
     def _settings(self) -> dict[str, Any]:
         cells = self._read_summary().get("cells")
         found = [c for c in cells if isinstance(c, dict)] if isinstance(cells, list) else []
-        return {str(c.get("cell")): c.get("settings") or {} for c in found}
+        own = {str(c.get("cell")): c.get("settings") for c in found}
+        return {cell: settings if isinstance(settings, dict) else {} for cell, settings in own.items()}
 
     def _read_summary(self) -> dict[str, Any]:
         try:
@@ -363,6 +366,12 @@ class Study:
         except (OSError, ValueError, RecursionError):  # written at the end of a run; the page does without
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def _cells_of(identity: Any) -> dict[str, Any]:
+    """The cells of a study's identity; a directory may be anybody's."""
+    cells = identity.get("cells") if isinstance(identity, dict) else None
+    return cells if isinstance(cells, dict) else {}
 
 
 def in_both(first: Scores, second: Scores) -> list[tuple[int, str]]:

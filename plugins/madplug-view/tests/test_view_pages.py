@@ -293,6 +293,20 @@ def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, look):
     expect(page.locator("a.row")).to_have_count(2)
 
 
+def test_what_a_cell_inherits_stands_in_the_grid_like_what_others_name(kit, tmp_path, look):
+    own = {"base": {}, "longer": {"debate.rounds": 4}, "judged": {"debate.decision": "voting.simple"}}
+    told = {"use": "voting.plurality", "scope": "round"}
+    identity = {"cells": {
+        "base": {"debate": {"rounds": 2, "decision": told}}, "longer": {"debate": {"rounds": 4, "decision": told}},
+        "judged": {"debate": {"rounds": 2, "decision": {"use": "voting.simple", "scope": "round"}}}}}
+    folder = kit.write(tmp_path / "s", [kit.debate(cell, "q") for cell in own], identity=identity)
+    page = look("", folder=with_settings(folder, own))
+    expect(page.locator(".pivot thead th")).to_have_text(["voting.plurality", "voting.simple"])
+    expect(page.locator(".pivot tbody th")).to_have_text(["2", "4"])
+    assert page.locator(".pivot td a").count() == 3
+    expect(page.get_by_text("Not shown")).to_have_count(0)
+
+
 def test_every_page_of_an_oracles_study_says_so_and_cells_are_chosen_by_name(kit, tmp_path, look):
     settings = {cell: {"debate.paradigm": cell, "debate.agents": n, "match.cell": cell, "match.by": "calls"}
                 for n, cell in enumerate(("plain", "other way"))}

@@ -5,17 +5,18 @@ import { html } from './html.js';
 import { told } from './parts.js';
 import { replaceQuery, toCell } from './routes.js';
 
-// What cells differ in: by its name, the level of each cell, in words. The budget that a cell is matched to is none of it.
+// What cells differ in: by its name, the level of each cell, in words. The budget that a cell is matched to is none of it. What all
+// cells have comes first, so that the grid is of that.
 export function factorsOf(found) {
   const factors = new Map();
   for (const { cell } of found.cells) {
-    for (const [name, value] of Object.entries(found.settings[cell] ?? {})) {
+    for (const [name, value] of Object.entries(found.levels[cell] ?? {})) {
       if (name.startsWith('match.')) continue;
       factors.set(name, (factors.get(name) ?? new Map()).set(cell, told(value)));
     }
   }
   return [...factors].map(([name, levels]) => ({ name, levels, values: [...new Set(levels.values())] }))
-    .filter(({ values }) => values.length > 1 && values.length <= 60);
+    .filter(({ values }) => values.length > 1 && values.length <= 60).sort((a, b) => b.levels.size - a.levels.size);
 }
 
 export function Pivot({ study, found, query }) {
