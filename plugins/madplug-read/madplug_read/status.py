@@ -12,7 +12,7 @@ import click
 
 from madplug import columns, dollars, plain, safe
 from madplug.store import find_studies, open_study
-from madplug_read.studies import ORACLE, StudyFacts, saw_references, study_facts
+from madplug_read.studies import ORACLE, StudyFacts, saw_references, study_facts, study_state
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
 SORTS: dict[str, Callable[[StudyFacts], Any]] = {
@@ -68,7 +68,9 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
     yield (f"{facts['done']} done, {facts['failed']} failed{left}; {facts['calls']} calls paid, "
            f"{facts['tokens']} tokens{cost}")
-    more = f"not begun: {', '.join(facts['not_begun'])}" if facts["not_begun"] else ""
+    served = facts["state"] if facts["state"] in ("serving", "served") else ""
+    rest = ", ".join(facts["not_begun"])
+    more = "; ".join(filter(None, (served, rest and f"{'not asked yet' if served else 'not begun'}: {rest}")))
     yield from map(safe, filter(None, [more, facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))
 
 
@@ -86,7 +88,7 @@ def status_of(folder: Path) -> dict[str, Any]:
         begun, settings = {f.cell for f in found}, study.fact("settings")
         not_begun = [cell for cell in settings if cell not in begun] if isinstance(settings, dict) else []
         cost = None if totals.calls and any(f.cost_usd is None for f in found) else totals.cost_usd
-        return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": totals.retries,
-                "tokens": totals.tokens, "cost_usd": cost, "known_usd": totals.cost_usd,
-                "waiting": study.fact("waiting") or "", "problems": study.problems(), "cells": cells,
-                "not_begun": not_begun, "oracle": saw_references(study)}
+        return {"state": study_state(study, left, failed), "done": done, "failed": failed, "left": left,
+                "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
+                "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
+                "cells": cells, "not_begun": not_begun, "oracle": saw_references(study)}

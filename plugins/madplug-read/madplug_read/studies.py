@@ -15,7 +15,9 @@ from madplug.study import is_cell, read_text, scores_by_cell
 
 ORACLE = " (oracle)"
 """Marks what components that saw the references have brought about."""
-State = Literal["running", "stopped", "finished", "failed", "unknown"]
+CONVERSATIONS = "serve.conversations"
+"""The data set of a study that is served."""
+State = Literal["running", "stopped", "finished", "failed", "serving", "served", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class StudyFacts:
     date: str = ""
     """When it was run last: `2026-11-23 05:58`, in UTC."""
     state: State = "unknown"
-    """`running`: a process is writing to it; `stopped`: none is, and debates are left. `unknown`: it cannot be read."""
+    """`running`: a process is writing to it; `stopped`: none is, and debates are left; `serving` and `served`: the same
+    of one that clients ask for debates, which has no end of its own. `unknown`: it cannot be read."""
     models: tuple[str, ...] = ()
     cells: int = 0
     done: int = 0
@@ -67,7 +70,7 @@ def _facts(study: Reader) -> StudyFacts:
     done, failed = sum(c.done for c in found), sum(c.failed for c in found)
     left = max(0, planned - done - failed) if isinstance(planned, int) else None
     unknown = totals.calls and any(c.cost_usd is None for c in found)
-    return StudyFacts(study.folder, _date(study.folder), study_state(study.folder, left, failed), _models(study),
+    return StudyFacts(study.folder, _date(study.folder), study_state(study, left, failed), _models(study),
                       len(_cells(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
                       None if unknown else totals.cost_usd, _best(study), saw_references(study))
 
@@ -78,10 +81,12 @@ def saw_references(study: Reader) -> bool:
     return isinstance(identity, Mapping) and identity.get("oracle") is True
 
 
-def study_state(folder: Path, left: int | None, failed: int) -> State:
+def study_state(study: Reader, left: int | None, failed: int) -> State:
     """Whether a study runs, or how it ended, of which so many debates are left and have failed."""
-    running = is_running(folder)
-    status = beside(folder, "summary.json").get("status")
+    running = is_running(study.folder)
+    if any(cell["dataset"].get("use") == CONVERSATIONS for cell in _cells(study) if cell.get("dataset")):
+        return "serving" if running else "served"
+    status = beside(study.folder, "summary.json").get("status")
     if running:
         return "running"
     if left or (left is None and status not in ("finished", "failed")):

@@ -101,7 +101,8 @@ def test_lists_of_debates(read, study, words, samples):
 @pytest.mark.parametrize(("words", "lines", "said"), [
     ([], 2, "the first 2 of 6 debates; --all lists every one"), (["--cell", "d"], 1, "1 debate; madplug read DIR"),
     (["--changed"], 2, "4 of 6 debates, the first 2 here; --all lists every one"),
-    (["--wrong"], 1, "1 of 6 debates; madplug read DIR"), (["--all"], 6, "6 debates; madplug read DIR SAMPLE shows one in full")])
+    (["--wrong"], 1, "1 of 6 debates; madplug read DIR"),
+    (["--all"], 6, "6 debates; madplug read DIR SAMPLE shows one in full")])
 def test_a_long_list_is_cut_short_and_says_so(read, study, monkeypatch, words, lines, said):
     monkeypatch.setattr("madplug_read.listing.LISTED", 2)
     shown = read(study, *words).stdout.splitlines()

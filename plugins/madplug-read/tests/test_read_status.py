@@ -53,6 +53,16 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(status, made):
     recorder.close()
 
 
+def test_a_study_that_is_served_has_no_debates_left_that_it_could_have_begun(status, made):
+    recorder = made("s", ended("q1"))
+    cell = {"dataset": {"use": "serve.conversations"}}
+    for name, value in {"planned": None, "identity": {"cells": {"c": cell}}, "settings": {"c": {}, "d": {}}}.items():
+        wait_for(recorder.keep_fact(name, value))
+    assert status("s").stdout.splitlines()[-1] == "serving; not asked yet: d"
+    recorder.close()
+    assert status("s").stdout.splitlines()[-1] == "served; not asked yet: d"
+
+
 @pytest.mark.parametrize(("costs", "known", "told"), [
     ((0.5, 0.25), 0.75, ", $0.7500"), ((0.5, None), None, ", $0.5000 and what has no known price"),
     ((None,), None, "")])

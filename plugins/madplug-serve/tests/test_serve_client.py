@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from madplug import open_study
+from madplug_read import study_facts
 from madplug_testing.endpoint import completion
 
 openai = pytest.importorskip("openai")
@@ -19,7 +20,8 @@ def sample_of(reply):
     return reply.madplug["debates"][0]["sample"]
 
 
-def test_every_cell_is_a_model(client):
+def test_every_cell_is_a_model(client, shared):
+    assert study_facts(shared.folder).state == "serving"
     models = client().models
     assert [m.id for m in models.list()] == ["main", "short"]
     assert models.retrieve("short").owned_by == "madplug"

@@ -19,8 +19,8 @@ def levels(settings: Mapping[str, Mapping[str, Any]], resolved: Mapping[str, Any
         values = {cell: _resolved(resolved.get(cell), key) for cell in settings}
         for cell, own in settings.items():
             if key not in own and values[cell] is not None:
-                alike = (other[key] for slug, other in settings.items() if key in other and values[slug] == values[cell])
-                found[cell][key] = next(alike, _short(values[cell], list(values.values())))
+                same = (other[key] for slug, other in settings.items() if key in other and values[slug] == values[cell])
+                found[cell][key] = next(same, _short(values[cell], list(values.values())))
             elif key not in own and key == "debate.paradigm":
                 found[cell][key] = FILES
     return found

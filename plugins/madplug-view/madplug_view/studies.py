@@ -178,8 +178,8 @@ class Study:
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
                 "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
                 "paid": {"calls": paid.calls, "cost_usd": cost},
-                "status": self._status(cells, planned), "settings": (own := self._settings()), "charts": can_draw(),
-                "levels": levels(own, _cells_of(reader.fact("identity"))),
+                "status": self._status(reader, cells, planned), "charts": can_draw(),
+                "settings": (own := self._settings()), "levels": levels(own, _cells_of(reader.fact("identity"))),
                 "oracle": saw_references(reader),
                 "took": time.perf_counter() - started}
 
@@ -348,11 +348,11 @@ class Study:
         scores = tuple(r.metrics.get(search.metric or "") for r in (result, other))
         return scores == FIELDS[search.field]
 
-    def _status(self, cells: list[dict[str, Any]], planned: Any) -> str:
+    def _status(self, reader: Reader, cells: list[dict[str, Any]], planned: Any) -> str:
         """Whether it runs, or how it ended."""
         failed = sum(cell["failed"] for cell in cells)
         left = planned - failed - sum(cell["done"] for cell in cells) if isinstance(planned, int) else None
-        return study_state(self.folder, left, failed)
+        return study_state(reader, left, failed)
 
     def _settings(self) -> dict[str, Any]:
         cells = self._read_summary().get("cells")

@@ -41,7 +41,7 @@ function Studies({ names, query: asked, count, again }) {
       head('score', 'best score', true)}${head('cost', 'cost', true)}${head('models')}</tr></thead>
     <tbody>${rows.map((s) => html`<${StudyRow} key=${s.number} study=${s} />`)}</tbody></table></div>
     <p class="quiet small">The best score is that of the cell with the highest mean, with its 95% interval: of many cells the best looks better than it is. A study is${' '}
-      <i>stopped</i> if debates are left and no process is running them.</p>
+      <i>stopped</i> if debates are left and no process is running them. <i>Serving</i> and <i>served</i> are studies whose debates clients ask for.</p>
     <${Compare} names=${names} /></main>`;
 }
 
