@@ -1,4 +1,4 @@
-"""Tests every plugin alone: an environment with its wheel and what it declares, and nothing else.
+"""Tests every plugin alone, those to copy included: an environment with its wheel and what it declares, nothing else.
 
 Without names each plugin gets the smoke tests (`smoke.py`), because `tox run -e all` runs its own tests.
 `alone.py NAME ...` runs all tests of these plugins. Two at a time, in two environments: what the plugin before needed
@@ -40,13 +40,13 @@ def test_alone(plugin: Path, scratch: Path, wheels: Path, tests: str) -> tuple[s
 
 def main(names: list[str]) -> int:
     """Test the plugins of these names, or all; the number that failed."""
-    plugins = [p for p in distributions() if p.parent.name == "plugins"]
+    plugins = [p for p in distributions() if p != ROOT]
     chosen = [p for p in plugins if not names or p.name in names or p.name.removeprefix("madplug-") in names]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         wheels = Path(folder) / "wheels"
         build(wheels)
-        tests = {p: f"plugins/{p.name}" if names else "tests/tools/smoke.py" for p in chosen}
+        tests = {p: str(p.relative_to(ROOT)) if names else "tests/tools/smoke.py" for p in chosen}
         for name, status, output in pool.map(lambda p: test_alone(p, Path(folder), wheels, tests[p]), chosen):
             last = output.strip().splitlines()[-1] if output.strip() else ""
             counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}

@@ -22,7 +22,7 @@ from madplug_testing.contracts import CONTRACTS, ComponentContract, ParadigmCont
 
 DISTRIBUTION = os.environ.get("DISTRIBUTION", "madplug-testing")
 MODULE = DISTRIBUTION.replace("-", "_")
-SOURCE = Path(__file__).resolve().parents[2] / "plugins" / DISTRIBUTION / MODULE
+[SOURCE] = Path(__file__).resolve().parents[2].glob(f"*/{DISTRIBUTION}/{MODULE}")
 OFFERS = [offer for offer in Registry().offers() if offer.distribution == DISTRIBUTION]
 CASES = [(offer, test) for offer in OFFERS
          for test in contract_tests(ParadigmContract if offer.kind == "paradigm" else ComponentContract)]
