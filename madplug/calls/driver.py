@@ -11,17 +11,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from madplug.calls.quota import Quota
-from madplug.calls.slots import WindowChange
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
 from madplug.kinds import Model, Service
-from madplug.records import Caller, Completion, DebateId, DebateResult, Ending
+from madplug.records import Caller, Completion, DebateId, DebateResult, Ending, Usage
 from madplug.redaction import redact
 from madplug.store import MemoryStore, Reader, Recorder
 from madplug.store.base import Call, CallRow, Totals
@@ -134,11 +132,10 @@ class StudyDriver:
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
         self._warned: set[str] = set()
-        self._any_billed = self.shares
-        """Whether replies that were no answers may be on record."""
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
         """Calls in progress, each with the future that later callers of the same request await, if there are any."""
-        self._storing: set[bytes] = set()
+        self._storing: dict[bytes, BaseException | None] = {}
+        """Calls that are being stored, each with the error of its claimant if that no longer waits for it."""
         self.decided: dict[str, str] = {}
         """Cells that get no further debates, and why."""
         self.open: set[DebateId] = set()
@@ -167,28 +164,27 @@ class StudyDriver:
         self._refuse_when_stopped()
 
     async def pause(self, seconds: float) -> None:
-        """Wait before another attempt, but no longer than the study runs."""
+        """Wait before another attempt. Raises `StudyStopped` if the study is being stopped."""
         until = time.monotonic() + seconds
         self._pauses.append(until)
         try:
-            with suppress(asyncio.TimeoutError, TimeoutError):
-                await asyncio.wait_for(self._stopped.wait(), seconds)
+            await self._unless_stopped(asyncio.sleep(seconds))
         finally:
             self._pauses.remove(until)
 
     async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
         """An answered call, from this study's record, from those it may reuse, or from an identical one in flight."""
-        if (call := self._recorded(key)) is not None:
-            return call, "stored", self._billed(key) if call.retries else ()
-        while key in self._pending:
+        call = self._recorded(key)
+        source: Source = "stored"
+        while call is None and key in self._pending:
             pending = self._pending[key]
             if pending is None:
                 pending = self._pending[key] = asyncio.get_running_loop().create_future()
             with suppress(_NobodyPaid):
-                call = await asyncio.shield(pending)
-                return call, "shared", self._billed(key) if call.retries else ()
-        self._pending[key] = None
-        return None, "paid", self._billed(key) if self._any_billed else ()
+                call, source = await asyncio.shield(pending), "shared"
+        if call is None:
+            self._pending[key], source = None, "paid"
+        return call, source, self._billed(key) if self.shares or self.retries else ()
 
     def _recorded(self, key: bytes) -> Call | None:
         for records in self._records:
@@ -204,9 +200,10 @@ class StudyDriver:
 
     def give_up(self, key: bytes, error: BaseException) -> None:
         """Pass an error on to those waiting for the call, or let them make it if the error is not about the call."""
-        if key in self._storing:
-            return  # it was answered, and only its first claimant no longer waits for it
-        pending = self._pending.pop(key)
+        if key in self._storing:  # it was answered, and only its first claimant no longer waits for it
+            self._storing[key] = error
+            return
+        pending = self._pending.pop(key, None)
         if pending is None:
             return
         about_the_call = isinstance(error, ModelError)
@@ -239,19 +236,21 @@ class StudyDriver:
                     await quota.wait_rates(estimate, self._unless_stopped)
                 finally:
                     self._rate_waiters -= 1
-            await self._wait_for_calls_in_flight()
-            self._check_limits()
-            self._refuse_when_stopped()
+            await self._wait_for_limits()
         except BaseException:  # also a cancellation, or the slot would be lost
             quota.slots.release()
             raise
 
-    async def _wait_for_calls_in_flight(self) -> None:
+    async def _wait_for_limits(self) -> None:
         """Wait while calls in flight would use up a limit: those that fail leave their place to others."""
         while any(self._settled(name) < limit <= getattr(self.totals, name) + getattr(self.expected, name)
                   for name, limit in self._limits.items()):
             self._call_ended.clear()
             await self._unless_stopped(self._call_ended.wait())
+        for name, limit in self._limits.items():
+            if self._settled(name) >= limit:
+                self.stop(Ending("limit", f"limits.{name}: {limit:,} reached"))
+        self._refuse_when_stopped()
 
     def _settled(self, name: str) -> float:
         """What calls that have ended used up of a limit."""
@@ -267,54 +266,36 @@ class StudyDriver:
         if self.ending is not None:
             raise StudyStopped(self.ending.reason)
 
-    def _check_limits(self) -> None:
-        for name, limit in self._limits.items():
-            if getattr(self.totals, name) >= limit:
-                self.stop(Ending("limit", f"limits.{name}: {limit:,} reached"))
-
     async def keep(self, channel: str, row: CallRow, call: Call) -> None:
         """Store an answered call, or a reply that was paid, even if its debate no longer waits for it.
 
         Its slot is released once it is durable, so that nothing that was paid can be lost.
         """
-        quota = self.quotas[channel]
         self._look_at(channel, call.completion)
-        self._storing.add(row.key)
-        try:
-            await self._store(quota, row, call)
-        except asyncio.CancelledError:  # its debate gave up meanwhile; storing it once more changes nothing
-            storing = asyncio.ensure_future(self._store(quota, row, call))
-            storing.add_done_callback(partial(self._stored_alone, quota, row.key))
-            raise
-
-    def _stored_alone(self, quota: Quota, key: bytes, storing: asyncio.Future[None]) -> None:
-        """A cancelled debate's call was stored: wake those that share it."""
-        if storing.cancelled():
-            self._end_call(quota, key)
-        error = None if storing.cancelled() else storing.exception()
-        if key in self._pending:
-            self.give_up(key, error or _NobodyPaid())
+        self._storing[row.key] = None
+        await asyncio.shield(asyncio.ensure_future(self._store(self.quotas[channel], row, call)))
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
-        """Store a call and count it; if it cannot be stored, its slot is released."""
+        """Store a call, count it, and wake those that share it; whatever happens, its slot is released."""
         try:
             await self.recorder.keep_call(row, call)
-        except asyncio.CancelledError:
-            raise
-        except BaseException:  # whatever the recorder raises, or the slot would be lost
-            self._end_call(quota, row.key)
-            raise
-        usage = call.completion.usage
+            self._count(quota, call.completion.usage)
+            if (pending := self._pending.pop(row.key, None)) is not None:
+                pending.set_result(call)
+        finally:
+            if (gone := self._storing.pop(row.key)) is not None:
+                self.give_up(row.key, gone)
+            self.in_flight -= 1
+            self._call_ended.set()
+            quota.reached()
+            quota.slots.release()
+
+    def _count(self, quota: Quota, usage: Usage) -> None:
         self.paid += 1
-        if "unanswered" in usage.raw:
-            self._any_billed = True
-            self.retries += 1
+        self.retries += "unanswered" in usage.raw
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)
-        if (pending := self._pending.pop(row.key, None)) is not None:
-            pending.set_result(call)
-        self._end_call(quota, row.key)
 
     def _look_at(self, channel: str, completion: Completion) -> None:
         """Say once what is not as the user expects it in a model's replies."""
@@ -331,13 +312,6 @@ class StudyDriver:
         if text not in self._warned:
             self._warned.add(text)
             self.warn(text)
-
-    def _end_call(self, quota: Quota, key: bytes) -> None:
-        self._storing.discard(key)
-        self.in_flight -= 1
-        self._call_ended.set()
-        quota.reached()
-        quota.slots.release()
 
     def release(self, channel: str, caller: Caller, error: BaseException) -> None:
         """Release a slot after an attempt that cost nothing; an unusable model ends the study."""
@@ -394,16 +368,13 @@ class StudyDriver:
     def abandon(self) -> None:
         """The run has broken off: notify the observers that the debates under way were stopped."""
         for id in sorted(self.open):
-            self._emit(DebateFinished(id, "stopped"))
-        self.open.clear()
+            self.lose(id)
 
     async def keep_windows(self) -> None:
-        """Store how many requests each adaptive model got at a time, after what earlier runs have stored."""
+        """Store how many requests each adaptive model got at a time in the end."""
         for name, quota in self.quotas.items():
             if quota.window is not None and quota.answered:
-                fact = f"in_flight.{name}"
-                earlier = self.recorder.fact(fact) or []
-                await self.recorder.keep_fact(fact, [*earlier, *map(WindowChange._asdict, quota.window.history)])
+                await self.recorder.keep_fact(f"in_flight.{name}", quota.window.size)
 
     async def recall(self, name: str) -> Any:
         """A value stored with the study, or None; what is then made is counted. Raises `StudyStopped` at a limit."""

@@ -8,7 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TypeVar
+from numbers import Real
+from typing import Any, TypeVar
 
 from madplug.aio import maybe_await
 from madplug.calls.driver import KEPT, Driver, billed_key
@@ -31,7 +32,6 @@ from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
 from madplug.redaction import redact
 from madplug.rows import plain, storable_text
 from madplug.store.base import Call, CallRow
-from madplug.store.encode import MOST_USD, clamp_usage
 from madplug.text import count
 
 T = TypeVar("T")
@@ -39,6 +39,9 @@ Answer = Callable[[Model, Request, Caller, str], Maybe[Completion]]
 """Has a model answer a request: `Executor.answer`."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds between two attempts, at random up to the first, doubled each time up to the second."""
+MOST_TOKENS, MOST_USD = 10**9, 10.0**6
+"""No call uses more tokens, or costs more; an account that says so is wrong."""
+_NUMBERS: tuple[Any, ...] = (int, float, Real)
 
 
 class Gateway:
@@ -92,10 +95,14 @@ class Gateway:
     async def close(self) -> None:
         """Close every model that was opened."""
         for channel in self._channels.values():
+            if not channel.opened:
+                continue
+            channel.opened = False
             try:
-                await channel.close()
-            except ModelError as error:
-                self._driver.problem(str(error))
+                await maybe_await(channel.model.close())
+            except (Exception, SystemExit) as error:
+                what = f"{type(error).__name__}: {error_text(error)}"
+                self._driver.problem(f"model '{channel.name}': close raised {what}")
 
     def _key(self, channel: str, caller: Caller, body: str) -> bytes:
         """Identifies this call among all others: its content, and how often this request was made before."""
@@ -147,16 +154,21 @@ class Gateway:
         raise failure
 
     async def _open(self, channel: ModelChannel) -> None:
-        """Open a model before its first request; one that cannot be opened ends the study."""
-        try:
-            await channel.open()
-        except StudyStopped as error:
-            self._driver.stop(Ending("unusable", error_text(error)))
-            raise
+        """Open a model, once; one that cannot be opened ends the study."""
+        async with channel.opening:
+            if channel.opened:
+                return
+            try:
+                await maybe_await(channel.model.open())
+            except Exception as error:
+                stopped = StudyStopped(f"model '{channel.name}' cannot be opened: {error_text(error)}")
+                self._driver.stop(Ending("unusable", str(stopped)))
+                raise stopped from error
+            channel.opened = True
 
 
 class ModelChannel:
-    """A model of the study: opened before its first request, asked, and closed."""
+    """A model of the study, which is opened before its first request."""
 
     def __init__(self, name: str, model: Model, answer: Answer | None) -> None:
         self.name = name
@@ -164,17 +176,6 @@ class ModelChannel:
         self._answer = answer
         self.opened = False
         self.opening = asyncio.Lock()
-
-    async def open(self) -> None:
-        """Open the model, once. Raises `StudyStopped` when it cannot be opened."""
-        async with self.opening:
-            if self.opened:
-                return
-            try:
-                await maybe_await(self.model.open())
-            except Exception as error:
-                raise StudyStopped(f"model '{self.name}' cannot be opened: {error_text(error)}") from error
-            self.opened = True
 
     async def ask(self, request: Request, row: CallRow) -> Completion:
         """Make one attempt at a request. An error about a reply that is billed has its usage."""
@@ -192,10 +193,7 @@ class ModelChannel:
             raise type_error(f"{method_name(self.model, 'complete')} returned a Completion whose text is",
                              completion.text, "a string")
         text = storable_text(completion.text)
-        usage = self._priced(completion.usage, row.request, text)
-        if usage is completion.usage and text is completion.text:
-            return completion
-        return replace(completion, text=text, usage=usage)
+        return replace(completion, text=text, usage=self._priced(completion.usage, row.request, text))
 
     def _priced(self, usage: Usage, body: str, text: str) -> Usage:
         """The usage with its cost, or an estimate marked as one if the endpoint reports none."""
@@ -204,20 +202,10 @@ class ModelChannel:
             usage = replace(usage, prompt=estimate_tokens(body), completion=estimate_tokens(text) if text else 0,
                             raw={**usage.raw, "estimated": True})
         if usage.cost_usd is None and (price := self.model.price):
+            cost = cost_of(usage, price)
             # However absurd the price: an unknown cost would count as none for `limits.cost_usd`.
-            usage = clamp_usage(replace(usage, cost_usd=min(cost_of(usage, price), MOST_USD)))
+            usage = replace(usage, cost_usd=cost if 0 <= cost <= MOST_USD else MOST_USD)
         return usage
-
-    async def close(self) -> None:
-        """Close the model, if it was opened. Raises `ModelError` when it cannot be closed."""
-        if not self.opened:
-            return
-        self.opened = False
-        try:
-            await maybe_await(self.model.close())
-        except (Exception, SystemExit) as error:
-            raise ModelError(f"model '{self.name}': close raised {type(error).__name__}: {error_text(error)}") \
-                from error
 
 
 class _Attempts:
@@ -285,6 +273,24 @@ class _Attempts:
 def _usages(key: bytes, billed: Sequence[Call]) -> tuple[tuple[str, Usage], ...]:
     """What paid replies without an answer used, each with its key."""
     return tuple([(billed_key(key, n).hex(), call.completion.usage) for n, call in enumerate(billed)])
+
+
+def clamp_usage(usage: Usage) -> Usage:
+    """A usage with every number in a plausible range, and of Python's own types.
+
+    Negative tokens and those that are not a number become zero, more than `MOST_TOKENS` become that many; a cost that
+    is negative, above `MOST_USD` or not a number becomes unknown. `raw["clamped"]` is then true.
+    """
+    given = (usage.prompt, usage.completion, usage.cached, usage.cost_usd)
+    spent = usage.cost_usd
+    cost = float(spent) if isinstance(spent, _NUMBERS) and 0 <= spent <= MOST_USD else None
+    kept = (_clamp_tokens(usage.prompt), _clamp_tokens(usage.completion), _clamp_tokens(usage.cached), cost)
+    raw = usage.raw if isinstance(usage.raw, Mapping) else {}
+    return Usage(kept[0], kept[1], kept[2], kept[3], raw if kept == given else {**raw, "clamped": True})
+
+
+def _clamp_tokens(value: Any) -> int:
+    return int(max(0, min(value, MOST_TOKENS))) if isinstance(value, _NUMBERS) and value == value else 0
 
 
 def cost_of(usage: Usage, price: Mapping[str, float]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 FIRST_PROBE, LAST_PROBE = 0.5, 15.0
 """Seconds between two attempts to reach an endpoint that is down, at first and at most."""
-BY_THE_SECOND = 6000, 60_000_000
-"""Rates a minute from which on endpoints are taken to count by the second, and beyond which no endpoint goes."""
 shared_rates: ContextVar[dict[str, Any]] = ContextVar("madplug_shared_rates")
 """The rates, by a model's options, that studies of one event loop keep to together; not set: each by itself."""
 
@@ -41,8 +38,7 @@ class Quota:
         """Debates of which the endpoint refused every request since it last answered one."""
         self._deadline = options.deadline
         self._most_used = options.tokens_per_minute or 0.0
-        per_minute = options.requests_per_minute
-        rates = Pace(per_minute) if per_minute else None, limiter(options.tokens_per_minute)
+        rates = limiter(options.requests_per_minute), limiter(options.tokens_per_minute)
         self._requests, self._token_rate = shared_rates.get({}).setdefault(repr(options), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
         """Whether there is a rate, or the endpoint's own wish, to wait for."""
@@ -81,7 +77,8 @@ class Quota:
 
     async def _wait_changed(self, seconds: float, interruptible: Interruptible) -> None:
         self._changed.clear()
-        await interruptible(_wait(self._changed, seconds))
+        with suppress(asyncio.TimeoutError, TimeoutError):
+            await asyncio.wait_for(interruptible(self._changed.wait()), max(seconds, 0))
 
     def end_probe(self) -> None:
         """Let another caller try the endpoint."""
@@ -143,54 +140,15 @@ class Quota:
             self.end_probe()
 
 
-class Pace:
-    """Admits calls at a steady pace of 99 % of a rate; at high rates, also never more than its share in any second.
-
-    What is missed while calls wait, because the machine has other work, is made up for within half a second.
-    """
-
-    def __init__(self, per_minute: float) -> None:
-        low, high = BY_THE_SECOND
-        self._interval = 60 / (0.99 * (int(per_minute) or per_minute))  # 1.5 a minute would be 2 in some
-        self._next = 0.0
-        self._latest: deque[float] = deque(maxlen=int(min(per_minute, high) / 60) if per_minute >= low else 0)
-        self._turn = asyncio.Lock()
-        self._waiting = 0
-
-    async def acquire(self) -> None:
-        """Wait until one more call can be started."""
-        late, clock = self._waiting > 0, asyncio.get_running_loop().time
-        self._waiting += 1
-        try:
-            async with self._turn:
-                now = clock()
-                self._next = max(self._next + self._interval, now - 0.5 if late else now)
-                full = self._latest and len(self._latest) == self._latest.maxlen
-                earliest = max(self._next, self._latest[0] + 1) if full else self._next
-                if earliest > now:
-                    await asyncio.sleep(earliest - now)
-                self._latest.append(clock())
-        finally:
-            self._waiting -= 1
-
-
 def limiter(per_minute: float | None) -> AsyncLimiter | None:
-    """A limiter that allows at most `per_minute` tokens in any 60 seconds, or None for no limit.
-
-    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is a hundredth
-    of the limit, so that little of it is wasted, and r the rest.
-    """
+    """A limiter that lets 98 % of a rate through, and never more than its share in a second; None for no limit."""
     if not per_minute:
         return None
     from aiolimiter import AsyncLimiter
 
-    burst = max(1.0, per_minute / 100)
-    return AsyncLimiter(burst, 60 * burst / max(per_minute - burst, per_minute / 4))
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with suppress(asyncio.TimeoutError, TimeoutError):
-        await asyncio.wait_for(event.wait(), max(seconds, 0))
+    whole = int(per_minute) or per_minute  # 1.5 a minute would be 2 in some
+    burst = max(1.0, 0.02 * whole / 60)  # what a busy machine makes up for
+    return AsyncLimiter(burst, 60 * burst / (0.98 * whole))
 
 
 def estimate_tokens(text: str) -> int:

@@ -7,9 +7,8 @@ import heapq
 import time
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import NamedTuple
 
-Interruptible = Callable[[Awaitable[None]], Awaitable[None]]
+Interruptible = Callable[[Awaitable[object]], Awaitable[None]]
 """Waits for something, but no longer than the study runs."""
 
 
@@ -87,17 +86,6 @@ class Slots:
             call()
 
 
-class WindowChange(NamedTuple):
-    """A turning point: the window after it had grown, or after an overload."""
-
-    at: float
-    """Seconds since 1970."""
-    in_flight: int
-    """The most requests at a time from then on."""
-    reason: str
-    """`start`, `growth`, or `overload`."""
-
-
 class AdaptiveWindow:
     """How many slots of a model can be used, found out while it runs, for endpoints that do not say what they can take.
 
@@ -115,9 +103,12 @@ class AdaptiveWindow:
         self._stale = 0
         """Answers and failures still to come from requests that were in flight at the last overload."""
         self._not_before = 0.0
-        self.history: list[WindowChange] = []
-        """Turning points: growth without an overload in between is one."""
-        self._apply("start")
+        slots.resize(self.size)
+
+    @property
+    def size(self) -> int:
+        """How many slots can be used now."""
+        return int(self._window)
 
     def succeeded(self) -> None:
         """A request was answered; its slot is still in use."""
@@ -127,7 +118,7 @@ class AdaptiveWindow:
         if 2 * self._slots.in_use < self._window or self._window >= self._slots.size:
             return  # more is of no use, or there is no more
         self._window = min(self._window + (1 if self._doubling else 1 / self._window), self._slots.size)
-        self._apply("growth")
+        self._slots.resize(self.size)
 
     def overloaded(self, retry_after: float | None) -> None:
         """A request was turned away. retry_after: seconds that the endpoint asks to wait, or None."""
@@ -139,7 +130,7 @@ class AdaptiveWindow:
         self._stale = max(self._slots.in_use - 1, 0)
         self._doubling = False
         self._window = float(max(1, int(self._window / 2)))
-        self._apply("overload")
+        self._slots.resize(self.size)
 
     def failed(self) -> None:
         """A request failed for another reason."""
@@ -149,12 +140,3 @@ class AdaptiveWindow:
         """Wait until the endpoint can be asked again."""
         while (seconds := self._not_before - self._clock()) > 0:
             await interruptible(asyncio.sleep(seconds))
-
-    def _apply(self, reason: str) -> None:
-        size = int(self._window)
-        if self.history and size == self.history[-1].in_flight and reason != "overload":
-            return
-        if reason == "growth" and self.history[-1].reason == "growth":
-            self.history.pop()
-        self.history.append(WindowChange(round(time.time(), 3), size, reason))
-        self._slots.resize(size)

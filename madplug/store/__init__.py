@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from madplug._lazy import lazy_names
+from madplug.errors import UserError
 
 if TYPE_CHECKING:
     from madplug.records import DebateId
     from madplug.store.base import Call, CallFigures, CallRow, CellOverview, Changes, Outcome, Progress, Spent, Totals
-    from madplug.store.encode import clamp_usage, sample_digest
+    from madplug.store.encode import sample_digest
     from madplug.store.layout import find_studies, has_study
     from madplug.store.lock import StudyLock, is_running
     from madplug.store.reading import Reader
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "MemoryStore", "Outcome",
-    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "clamp_usage", "find_studies",
-    "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
+    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies", "has_study",
+    "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 
 # Each is imported when it is first used: a plugin that can open a study need not import what that takes.
@@ -47,6 +48,19 @@ def open_recorder(folder: Path | str) -> Recorder:
 
     Raises `UserError` if it cannot be used, or if another process is running the study.
     """
-    from madplug.store.sqlite import DiskRecorder
+    from madplug.store.layout import make_folder, open_for_writing
+    from madplug.store.lock import StudyLock
+    from madplug.store.sqlite import Recorder
+    from madplug.store.writer import DiskWriter
 
-    return DiskRecorder(Path(folder))
+    folder = Path(folder)
+    try:
+        make_folder(folder)
+        lock = StudyLock(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+    try:
+        return Recorder(folder, open_for_writing(folder), lambda: DiskWriter(folder), lock)
+    except BaseException:  # also an interrupt: nobody else would release it
+        lock.release()
+        raise

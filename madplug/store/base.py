@@ -128,6 +128,8 @@ class CallFigures(NamedTuple):
     """Tokens of `completion` that the model has spent on reasoning that it does not show, if the provider says so."""
     cost_usd: float | None
     seconds: float
+    retries: int
+    """Attempts that failed before the one that was answered."""
 
 
 def reasoning_tokens(raw: Mapping[str, Any]) -> int:

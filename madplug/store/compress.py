@@ -90,18 +90,13 @@ class RequestReader:
 
     def read(self, number: int) -> bytes:
         """A request. Raises `ValueError` or `TypeError` if it, or one that it depends on, is missing or damaged."""
-        chain: list[tuple[int, object]] = []
-        base: object = number
-        while base is not None and base not in self._known:
-            stored = self._load(base) if isinstance(base, int) else None
-            if stored is None or (chain and base >= chain[-1][0]):  # type: ignore[operator]
-                raise ValueError("an earlier request that its request repeats is not there")
-            chain.append((base, stored[1]))  # type: ignore[arg-type]
-            base = stored[0]
-        text = b"" if base is None else self._known[base]  # type: ignore[index]
-        for known, packed in reversed(chain):
-            text = unpack(packed, text)
-            self._keep(known, text)
+        if number in self._known:
+            return self._known[number]
+        base, packed = self._load(number) or (number, None)
+        if base is not None and not (isinstance(base, int) and base < number):  # no circle ends
+            raise ValueError("an earlier request that its request repeats is not there")
+        text = unpack(packed, b"" if base is None else self.read(base))
+        self._keep(number, text)
         return text
 
     def _keep(self, number: int, text: bytes) -> None:

@@ -36,13 +36,13 @@ _FIGURES: Mapping[str, Any] = {
     "seconds": float, "metrics": str}
 _OVERVIEW, _CALL_FIGURES, _PAID_TYPES = map(get_type_hints, (CellOverview, CallFigures, Totals))
 _CALLER: Mapping[str, Any] = {
-    "key": bytes, "cell": str | None, "repeat": int | None, "sample": str | None, "agent": int | None, "purpose": str,
-    "round": int | None, "model": str}
+    "cell": str | None, "repeat": int | None, "sample": str | None, "agent": int | None, "purpose": str,
+    "round": int | None, "model": str, "nth": int | None}
 _USED: Mapping[str, Any] = {"prompt": int, "completion": int, "cached": int, "cost_usd": float | None}
-_ANSWER: Mapping[str, Any] = {"text": str, **_USED, "raw": str | None, "logprobs": str | None, "retries": int,
-                              "seconds": float}
-_CALL: Mapping[str, Any] = {**_CALLER, **_ANSWER, "nth": int | None, "at": float, "number": int}
-_SPENT = {name: kind for name, kind in get_type_hints(Spent).items() if name != "calls"}
+_CALL: Mapping[str, Any] = {
+    "key": bytes, **_CALLER, **_USED, "text": str, "raw": str | None, "logprobs": str | None, "retries": int,
+    "seconds": float, "at": float, "number": int}
+_CALLS = f"SELECT {', '.join(_CALL)} FROM calls NATURAL LEFT JOIN contents"
 _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome = 'failed'), 0),
  sum(outcome IS NULL), coalesce(sum(outcome = 'done' AND NOT decided), 0),
  coalesce(sum(outcome = 'done' AND decided IN (2, 4)), 0), coalesce(sum(outcome = 'done' AND decided > 2), 0),
@@ -102,7 +102,7 @@ class Reader:
         scope = self.scope
         where, values = _of_cell(cell)
         for row in self.rows(f"SELECT {', '.join(_FIGURES)} FROM debates{where}{_ENDED}{_ORDER}", values):
-            if scope.everything or scope.has(*row[:3]):
+            if scope.has(*row[:3]):
                 what = DebateId(*row[:3])
                 found = self._checked(_FIGURES, row, what)
                 found["metrics"] = scope.shown(row[0], self._parsed(lambda row=row: _metrics(row[-1]), what))  # type: ignore[misc]
@@ -163,11 +163,12 @@ class Reader:
 
     def spent(self, keys: Iterable[bytes | str]) -> Spent:
         """What the calls with these keys used."""
-        found = [self._checked(_SPENT, row, "the calls")
-                 for row in self._with_keys(f"SELECT {', '.join(_SPENT)} FROM calls", keys)]
-        sums = {name: sum(call[name] for call in found) for name in _SPENT if name != "cost_usd"}
-        costs = [call["cost_usd"] for call in found]
-        return Spent(len(found), cost_usd=None if None in costs else float(sum(costs)), **sums)
+        spent = Spent()
+        for call in self.call_figures(keys):
+            cost = None if spent.cost_usd is None or call.cost_usd is None else spent.cost_usd + call.cost_usd
+            spent = Spent(spent.calls + 1, spent.prompt + call.prompt, spent.completion + call.completion, cost,
+                          spent.seconds + call.seconds, spent.retries + call.retries)
+        return spent
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
         """The answered calls of a cell, or all, or those with these keys, in the order they were answered.
@@ -175,11 +176,10 @@ class Reader:
         Keys of a row: `key` (hexadecimal, as in `Message.calls`), `cell, repeat, sample, agent, purpose, round, nth,
         model, request, text, usage, logprobs, retries, seconds, at` (seconds since 1970).
         """
-        sql, (where, values) = f"SELECT {', '.join(_CALL)} FROM calls NATURAL LEFT JOIN contents", _of_cell(cell)
-        if keys is None:
-            return map(self._call_row, self.rows(f"{sql}{where} ORDER BY number", values))
-        rows = sorted(self._with_keys(sql, keys), key=lambda row: row[-1])
-        return map(self._call_row, rows)
+        if keys is not None:
+            return map(self._call_row, sorted(self._with_keys(_CALLS, keys), key=lambda row: row[-1]))
+        where, values = _of_cell(cell)
+        return map(self._call_row, self.rows(f"{_CALLS}{where} ORDER BY number", values))
 
     def call_figures(self, keys: Iterable[bytes | str] | None = None) -> Iterator[CallFigures]:
         """The numbers of every answered call, in the order they were answered; reads no request and no reply.
@@ -192,9 +192,8 @@ class Reader:
 
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
-        what, sql = _call_name(key_bytes(key)), f"SELECT {', '.join(_ANSWER)} FROM calls NATURAL LEFT JOIN contents"
-        row = next(self._with_keys(sql, [key]), None)
-        return None if row is None else self._parsed(lambda: _call(self._checked(_ANSWER, row, what)), what)
+        row = next(self._with_keys(_CALLS, [key]), None)
+        return None if row is None else self._call(row)[1]
 
     def latest(self) -> str:
         """The cursor of what has been recorded so far: given to `since`, it gives what is recorded from now on."""
@@ -254,12 +253,10 @@ class Reader:
                 continue
             id = DebateId(*row[:3])
             found = self._checked(_DEBATE, row, id)
-            metrics = found["metrics"]
-            if metrics is not None and scope.hidden.get(id.cell):
-                scores = self._parsed(lambda metrics=metrics: _metrics(metrics), id)  # type: ignore[misc]
-                metrics = to_json(scope.shown(id.cell, scores))
+            scores = self._parsed(lambda found=found: _metrics(found["metrics"] or "{}"), id)  # type: ignore[misc]
             messages = self._parsed(lambda found=found: ",".join(  # type: ignore[misc]
                 unpack_message(*message) for message in self.rows(_MESSAGES, (found["number"],))), id)
+            metrics = to_json(scope.shown(id.cell, scores))
             line = join(found["opening"], found["agents"], messages, metrics, found["record"])
             if "\n" in line:
                 raise self._broken(id, "it is not JSON on one line")
@@ -274,18 +271,21 @@ class Reader:
         for key in keys:
             yield from self.rows(f"{sql} WHERE key = ?", (key_bytes(key),))
 
-    def _call_row(self, row: Sequence[Any]) -> Mapping[str, Any]:
-        what = _call_name(row[0])
-        found = self._checked(_CALL, row, what)
+    def _call(self, row: Sequence[Any]) -> tuple[dict[str, Any], Call]:
+        """The columns of `_CALLS`, and the call that they are."""
+        found = self._checked(_CALL, row, what := _call_name(row[0]))
         if abs(found["at"]) > _LATEST:
             raise self._broken(what, "its time is out of range")
-        call = self._parsed(lambda: _call(found), what).completion
-        request = self._parsed(lambda: parse_json(self._requests.read(found["number"]).decode()), what)
-        usage = {**{name: found[name] for name in _USED}, "raw": dict(call.usage.raw)}
-        return {**{name: found[name] for name in _CALLER}, "key": row[0].hex(), "nth": found["nth"],
-                "request": request, "text": call.text, "usage": usage,
-                "logprobs": None if call.logprobs is None else list(call.logprobs),
-                **{name: found[name] for name in ("retries", "seconds", "at")}}
+        return found, self._parsed(lambda: _call(found), what)
+
+    def _call_row(self, row: Sequence[Any]) -> Mapping[str, Any]:
+        found, call = self._call(row)
+        done, number = call.completion, found["number"]
+        request = self._parsed(lambda: parse_json(self._requests.read(number).decode()), _call_name(row[0]))
+        usage = {**{name: found[name] for name in _USED}, "raw": dict(done.usage.raw)}
+        return {"key": row[0].hex(), **{name: found[name] for name in _CALLER}, "request": request, "text": done.text,
+                "usage": usage, "logprobs": None if done.logprobs is None else list(done.logprobs),
+                "retries": call.retries, "seconds": call.seconds, "at": found["at"]}
 
     def _checked(self, columns: Mapping[str, Any], row: Sequence[Any], what: object) -> dict[str, Any]:
         """A row by column. Raises `UserError` for a value that no study has."""

@@ -16,15 +16,12 @@ from typing import Any
 
 from typing_extensions import override
 
-from madplug.errors import StudyError, UserError
+from madplug.errors import ComponentError, StudyError
 from madplug.records import Agent, DebateId, DebateResult, Message, Sample
 from madplug.rows import storable_text
-from madplug.store.base import Call, CallRow, key_bytes, reasoning_tokens
+from madplug.store.base import Call, CallRow, reasoning_tokens
 from madplug.store.compress import MESSAGE_FROM, RequestWriter, pack_message
 from madplug.store.encode import (
-    check_ids,
-    clamp_call,
-    clamp_result,
     digest,
     encode,
     encode_content,
@@ -33,13 +30,11 @@ from madplug.store.encode import (
     encode_opening,
     id_of,
 )
-from madplug.store.layout import create_tables, make_folder, open_for_writing
+from madplug.store.layout import create_tables
 from madplug.store.lock import StudyLock
 from madplug.store.reading import Reader
-from madplug.store.writer import DiskWriter, Statement, Writer
+from madplug.store.writer import Statement, Writer
 
-_PLACES = 1 << 22
-"""Of a table by hash, in which most calls are seen to be new without a query: a tenth of what a call costs."""
 _LAST_NUMBERS = "SELECT (SELECT coalesce(max(number), 0) FROM debates), (SELECT coalesce(max(number), 0) FROM contents)"
 """The greatest number of a debate and of a call so far."""
 _CONTENTS = "INSERT INTO contents VALUES (?, ?, ?, ?, ?, ?)"
@@ -63,8 +58,6 @@ class _Started:
     number: int
     sample: Sample
     references: tuple[str, ...]
-    agents: tuple[Agent, ...] = ()
-    agents_text: str = "[]"
     messages: dict[int, Message] = field(default_factory=dict)
     replies: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By key, the number and the reply of each call that was recorded while it ran, if the reply is long."""
@@ -90,15 +83,16 @@ class Recorder(Reader):
     directory that cannot be written to raises `StudyError`.
     """
 
-    def __init__(self, folder: Path, db: sqlite3.Connection, writer: Callable[[], Writer]) -> None:
+    def __init__(self, folder: Path, db: sqlite3.Connection, writer: Callable[[], Writer],
+                 lock: StudyLock | None = None) -> None:
         super().__init__(folder, db, everything=True)
+        self._lock = lock
         self._number, self._calls = self._one(_LAST_NUMBERS)
         self._started: dict[DebateId, _Started] = {}
         self._writer = writer()
 
     async def keep_call(self, row: CallRow, call: Call) -> None:
         """Record a call; returns when it is durable."""
-        call = clamp_call(call)
         id = DebateId(row.caller.cell, row.caller.repeat, row.caller.sample)
         started = self._started.get(id)
         text = storable_text(call.completion.text)
@@ -129,9 +123,7 @@ class Recorder(Reader):
     def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
         """Queue the agents of a debate that was started."""
         started = self._get_started(id)
-        text = encode(agents, f"{id}: the agents")
-        started.agents, started.agents_text = tuple(agents), text
-        self._writer.queue((_AGENTS, (text, started.number)))
+        self._writer.queue((_AGENTS, (encode(agents, id, ": the agents"), started.number)))
 
     def keep_message(self, id: DebateId, message: Message) -> None:
         """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
@@ -145,16 +137,17 @@ class Recorder(Reader):
 
         The result takes precedence: messages that are missing on record are added, others are corrected or dropped.
         """
-        check_ids(result)
-        result, id = clamp_result(result), id_of(result)
+        id = id_of(result)
+        if len({m.id for m in result.messages}) != len(result.messages):
+            raise ComponentError(f"{id}: two messages have the same id")
         started = self._started.get(id)
         statements: list[Statement] = []
         if started is None or (started.sample, started.references) != (result.sample, result.references):
             started, statements = self._start(id, result.sample, result.references)
         kept = started.messages
-        rows = [started.row(m) for m in result.messages if kept.get(m.id) is not m and kept.get(m.id) != m]
+        rows = [started.row(m) for m in result.messages if kept.get(m.id) != m]
         gone = [(_DROP, (started.number, i)) for i in kept.keys() - {m.id for m in result.messages}]
-        end = (_FINISH, (*self._end(started, result, id), started.number))
+        end = (_FINISH, (*_end(result, id), started.number))
         self._started.pop(id, None)
         await self._writer.write(*statements, *gone, *rows, end, started.change)
 
@@ -188,13 +181,9 @@ class Recorder(Reader):
     def done_counts(self) -> Mapping[tuple[str, int], int]:
         """How many debates need not be run again, by cell and repeat."""
         rows = self.rows("SELECT cell, repeat, count(*) FROM debates WHERE outcome = 'done' GROUP BY cell, repeat")
-        return {self._place(cell, repeat): number for cell, repeat, number in rows}
-
-    def _place(self, cell: object, repeat: object) -> tuple[str, int]:
-        if not (isinstance(cell, str) and isinstance(repeat, int)):
-            raise self._broken(f"the debates of cell {cell!r:.80}, repeat {repeat!r:.80}",
-                               "that is not the name of a cell and a whole number")
-        return cell, repeat
+        kinds = {"cell": str, "repeat": int, "number": int}
+        found = [self._checked(kinds, row, f"the debates of cell {row[0]!r:.80}") for row in rows]
+        return {(row["cell"], row["repeat"]): row["number"] for row in found}
 
     def lacks_scores(self, cell: str, digests: Mapping[str, str]) -> bool:
         """Whether a debate of a cell that need not be run again was not scored by one of these metrics.
@@ -216,6 +205,8 @@ class Recorder(Reader):
         """Commit what is queued, and release the study."""
         self._writer.stop()
         super().close()
+        if self._lock is not None:
+            self._lock.release()
 
     def _start(self, id: DebateId, sample: Sample,
                references: tuple[str, ...]) -> tuple[_Started, list[Statement]]:
@@ -225,58 +216,10 @@ class Recorder(Reader):
         values = (self._number, *id, digest(content), encode_opening(id, content))
         return _Started(id, self._number, sample, references), [(_OLD, id), (_START, values)]
 
-    def _end(self, started: _Started, result: DebateResult, id: DebateId) -> tuple[Any, ...]:
-        """The values of `_FINISH`."""
-        agents = started.agents_text
-        if result.agents != started.agents:
-            agents = encode(result.agents, f"{id}: the agents")
-        decision, tokens = result.decision, result.tokens
-        return ("done" if result.error is None else "failed",
-                None if result.error is None else storable_text(result.error),
-                0 if decision is None or decision.key is None else 1 + bool(result.failures) + 2 * decision.fallback,
-                (decision is not None and decision.agreed) + 2 * result.unread,
-                result.rounds, len(result.messages), result.calls, result.retries, tokens.prompt, tokens.completion,
-                tokens.cached, tokens.cost_usd, float(result.seconds), encode(result.metrics, f"{id}: the metrics"),
-                agents, encode_end(result))
-
     def _get_started(self, id: DebateId) -> _Started:
         if id not in self._started:
             raise StudyError(f"{id} was not started")
         return self._started[id]
-
-
-class DiskRecorder(Recorder):
-    """The recorder of a directory. Raises `UserError` if it cannot be used, or another process is running the study."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            make_folder(folder)
-            self._lock = StudyLock(folder)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
-        try:
-            super().__init__(folder, open_for_writing(folder), lambda: DiskWriter(folder))
-        except BaseException:  # also an interrupt: nobody else would release it
-            self._lock.release()
-            raise
-        self._seen = None if self._calls else bytearray(_PLACES)
-
-    @override
-    def call(self, key: bytes | str) -> Call | None:
-        if self._seen is not None and not self._seen[hash(key_bytes(key)) % _PLACES]:
-            return None
-        return super().call(key)
-
-    @override
-    async def keep_call(self, row: CallRow, call: Call) -> None:
-        await super().keep_call(row, call)
-        if self._seen is not None:
-            self._seen[hash(row.key) % _PLACES] = 1
-
-    @override
-    def close(self) -> None:
-        super().close()
-        self._lock.release()
 
 
 class MemoryStore(Recorder):
@@ -290,3 +233,15 @@ class MemoryStore(Recorder):
 
     def __del__(self) -> None:
         self._db.close()  # Python warns of a database that is not closed, and nobody closes what is in memory
+
+
+def _end(result: DebateResult, id: DebateId) -> tuple[Any, ...]:
+    """The values of `_FINISH`, without the number."""
+    decision, tokens = result.decision, result.tokens
+    return ("done" if result.error is None else "failed",
+            None if result.error is None else storable_text(result.error),
+            0 if decision is None or decision.key is None else 1 + bool(result.failures) + 2 * decision.fallback,
+            (decision is not None and decision.agreed) + 2 * result.unread,
+            result.rounds, len(result.messages), result.calls, result.retries, tokens.prompt, tokens.completion,
+            tokens.cached, tokens.cost_usd, float(result.seconds), encode(result.metrics, id, ": the metrics"),
+            encode(result.agents, id, ": the agents"), encode_end(result))

@@ -15,7 +15,7 @@ from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
 from madplug.kinds import Executor
 from madplug.records import DebateResult, Ending, Job, Sample
-from madplug.store import SCOPE, DebateId, sample_digest
+from madplug.store import SCOPE, DebateId, Scope, sample_digest
 from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, run_all
 from madplug.study.survey import add_id, chooses_samples
@@ -98,10 +98,11 @@ class JobStream:
     async def keep_scope(self) -> None:
         """Record which debates the study has now."""
         before = self._recorder.reported().scope
-        cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
-        scope = before.followed_by(cells, self._repeats, self._dropped)
+        dropped = {slug: frozenset(ids) for slug, ids in self._dropped.items() if ids}
+        metrics = {slug: frozenset(setup.cell.metrics) for slug, setup in self._setups.items()}
+        scope = Scope(frozenset(self._setups), self._repeats, dropped, metrics)
         if scope != before:
-            await self._recorder.keep_fact(SCOPE, scope.to_fact())
+            await self._recorder.keep_fact(SCOPE, scope)
 
     # Matched debates
 

@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from madplug import Completion, EmptyReplyError, RefusedError, Sample, TransientError, Usage
+from madplug.calls.gateway import MOST_TOKENS, MOST_USD
 from madplug.config.plan import StudyPlan
 from madplug.config.shape import Limits
 from madplug.store import MemoryStore
@@ -121,3 +123,27 @@ def test_what_the_user_cannot_see_in_replies_is_told_once_for_a_model(monkeypatc
     run(Billing(None, times=0), samples=20, warn=told.append)
     assert told == ["model 'model': replies were cut off; raise max_tokens if answers cannot be read",
                     "model 'model': the endpoint reports no tokens; they are estimated from the texts"]
+
+
+CLAMPED, NAN, INFINITE = {"clamped": True}, float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(("said", "kept"), [
+    *((Usage(tokens, 1, 0, 0.5), Usage(MOST_TOKENS, 1, 0, 0.5, CLAMPED)) for tokens in (2**63, 10**400, INFINITE)),
+    *((Usage(tokens, 1, 0, 0.5), Usage(0, 1, 0, 0.5, CLAMPED)) for tokens in (-1, NAN, "many", None)),
+    *((Usage(1, 1, 0, cost), Usage(1, 1, 0, None, CLAMPED)) for cost in (NAN, INFINITE, -1.0, 1e300, "free")),
+    *((usage, usage) for usage in (Usage(10, 5, 2, 0.1, {"a": 1}), Usage(MOST_TOKENS, 0, 0, MOST_USD))),
+    (Usage(Fraction(3), Fraction(2), True, Fraction(1, 2)), Usage(3, 2, 1, 0.5)),  # real numbers, as NumPy's are
+    (Usage(3, 3, 0, 0.1, None), Usage(3, 3, 0, 0.1))])  # what reads `raw` would raise, and the slot stay taken
+def test_an_absurd_usage_is_clamped_and_marked_and_sums_stay_exact(said, kept):
+    class Boaster(Billing):
+        async def complete(self, request):
+            return Completion("A", said)
+
+    store = MemoryStore()
+    summary = run(Boaster(None, price=None, max_in_flight=1), store, samples=20)
+    assert [call.usage for call in (store.call(row["key"]).completion for row in store.calls())] == [kept] * 20
+    [cell] = summary["cells"]
+    assert (cell["tokens"]["prompt"], cell["cost_usd"]) == (20 * kept.prompt, kept.cost_usd and cell["cost_usd"])
+    assert summary["paid"]["tokens"] == store.totals().tokens == 20 * (kept.prompt + kept.completion)
+    assert type(summary["paid"]["tokens"]) is int

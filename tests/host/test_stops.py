@@ -22,6 +22,8 @@ from madplug_testing import PlainStyle, Scripted, play
 
 WIDE = ("--set", "models.m.ledger=calls.txt", "--set", "models.m.latency=0.4", "--set", "dataset.size=60", "--set",
         "models.m.max_in_flight=40")
+PROGRAM = ["-m", "madplug"]
+AS_ON_WINDOWS = ["-c", "import signal; del signal.pthread_kill; from madplug.cli.program import main; main()"]
 
 
 def answered(tmp_path):
@@ -45,60 +47,55 @@ def resumes_without_paying_twice(madplug, file, tmp_path):
     assert (now["left"], now["calls"]) == (0, len(calls))
 
 
+def wait_until(true):
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def start(tmp_path, file, *more, program=PROGRAM, **streams):
+    return subprocess.Popen([sys.executable, *program, "run", file, *more], cwd=tmp_path, text=True,
+                            # as on a terminal: under `nohup` the signal is ignored, and the program keeps to it
+                            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+                            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams})
+
+
 @pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP],
                                      [signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT]])
 def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, numbers):
     """Also two different ones that arrive together."""
-    file = write()
-    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               # as on a terminal: under `nohup` the signal is ignored, and the program keeps to it
-                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-    end = time.monotonic() + 60
-    while len(answered(tmp_path)) < 20:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    process = start(tmp_path, write(), *WIDE)
+    wait_until(lambda: len(answered(tmp_path)) >= 20)
     for number in numbers:
         process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "waiting for calls in flight" in errors
     assert "stopped; run the same" not in errors, "it would not have waited for them"
-    resumes_without_paying_twice(madplug, file, tmp_path)
+    resumes_without_paying_twice(madplug, write(), tmp_path)
 
 
 @pytest.mark.parametrize("closed", ["stderr", "stdout"])
 def test_an_interrupt_keeps_every_call_in_flight_when_nothing_reads_what_is_printed(madplug, write, tmp_path, closed):
     """As in `madplug run FILE 2>&1 | tee log`, where Ctrl-C ends `tee` first."""
-    file = write()
     read, written = os.pipe()
     with (tmp_path / "other.txt").open("w") as other:
-        process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
-                                   **{"stdout": other, "stderr": other, closed: written})
+        process = start(tmp_path, write(), *WIDE, **{"stdout": other, "stderr": other, closed: written})
     os.close(written)
-    end = time.monotonic() + 60
-    while len(answered(tmp_path)) < 20:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: len(answered(tmp_path)) >= 20)
     os.close(read)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130, (tmp_path / "other.txt").read_text()
-    resumes_without_paying_twice(madplug, file, tmp_path)
-
-
-PROGRAM = ["-m", "madplug"]
-AS_ON_WINDOWS = ["-c", "import signal; del signal.pthread_kill; from madplug.cli.program import main; main()"]
+    resumes_without_paying_twice(madplug, write(), tmp_path)
 
 
 @pytest.mark.parametrize(("how", "program"), [("hang", PROGRAM), ("hang in a thread", PROGRAM),
                                               ("hang stubbornly", PROGRAM), ("hang", AS_ON_WINDOWS)])
 def test_a_second_interrupt_ends_the_program_whatever_a_component_does(write, tmp_path, how, program):
-    process = subprocess.Popen([sys.executable, *program, "run", write(), "--set", f"models.m.fault={how}"],
-                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    log, end = tmp_path / "runs/study/log.jsonl", time.monotonic() + 60
-    while not (log.is_file() and log.read_text()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    process = start(tmp_path, write(), "--set", f"models.m.fault={how}", program=program)
+    log = tmp_path / "runs/study/log.jsonl"
+    wait_until(lambda: log.is_file() and log.read_text())
     time.sleep(1)  # until the first request is made
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)

@@ -1,12 +1,9 @@
 """What is kept: hostile text, calls before debates, and every hook of a run heard once."""
 
-import json
-
 import pytest
 
 from madplug import Extension, hookimpl
 from madplug.hookspecs import RUN_HOOKS
-from madplug.rows import from_row, to_json
 from madplug.store import open_recorder, open_study
 from madplug_testing import LastRound, play
 
@@ -37,11 +34,6 @@ def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
     play(replies=["A"], agents=1, decision=Look(), store=store)
     store.close()
     assert seen == [["A"]]
-
-
-def test_a_row_reads_back_as_the_result_it_was(tmp_path):
-    played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2, references=["A"])
-    assert from_row(json.loads(to_json(played.result))) == played.result
 
 
 def test_every_hook_of_a_run_is_heard():

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from madplug import Agent, Caller, Completion, DebateResult, Decision, Message, Persona, Sample, Usage
 from madplug.rows import plain, to_json
-from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder, open_study, sample_digest
+from madplug.store import Call, CallRow, DebateId, open_recorder, open_study, sample_digest
 
 IDS = [DebateId(cell, repeat, sample) for cell in "ab" for repeat in (0, 1) for sample in ("q1", "q2")]
 TEXTS = ("", "A", "x,", '"content":"","seen":[]', "é\n" * 300, "a line that is said\n" * 60, "\x00\u2028" * 200)
@@ -151,27 +151,6 @@ class Store(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-class StoreInMemory(Store):
-    """The same in memory, where nothing is reopened."""
-
-    def open(self, name):
-        self.recorder = MemoryStore()
-
-    def reopen(self):
-        pass
-
-    kill = reopen
-
-    @invariant()
-    def read_back(self):
-        assert list(self.recorder.debates()) == [self.debates[id] for id in sorted(self.debates)]
-        assert {row["key"] for row in self.recorder.calls()} == {key.hex() for key in self.calls}
-        assert {name: self.recorder.fact(name) for name in self.facts} == self.facts
-
-
-short = settings(max_examples=40, stateful_step_count=25, deadline=None, derandomize=True,
-                 suppress_health_check=[HealthCheck.too_slow])
 TestStore = Store.TestCase
-TestStore.settings = short
-TestStoreInMemory = StoreInMemory.TestCase
-TestStoreInMemory.settings = short
+TestStore.settings = settings(max_examples=40, stateful_step_count=25, deadline=None, derandomize=True,
+                              suppress_health_check=[HealthCheck.too_slow])

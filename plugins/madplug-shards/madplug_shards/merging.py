@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,16 +171,14 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 def _scope(scopes: Sequence[Any]) -> Any:
     """The scope of the whole study: what a shard dropped, a sample or a metric, is dropped."""
-    found = next((dict(scope) for scope in scopes if scope), None)
-    if found is None:
+    known = [Scope.from_fact(scope) for scope in scopes if scope]
+    if not known:
         return None
-    for part in ("dropped", "hidden"):
-        left_out: dict[str, set[str]] = {}
-        for scope in scopes:
-            for cell, names in ((scope or {}).get(part) or {}).items():
-                left_out.setdefault(cell, set()).update(names)
-        found[part] = {cell: sorted(names) for cell, names in left_out.items()}
-    return found
+    dropped = {cell: frozenset[str]().union(*(scope.dropped.get(cell, ()) for scope in known))
+               for cell in known[0].metrics}
+    metrics = {cell: names.intersection(*(scope.metrics.get(cell, names) for scope in known))
+               for cell, names in known[0].metrics.items()}
+    return replace(known[0], dropped=dropped, metrics=metrics)
 
 
 def _manifest(folders: Sequence[Path]) -> dict[str, Any]:

@@ -260,9 +260,9 @@ def test_to_merge_executes_nothing_that_a_shard_names(shards, tmp_path):
 def test_a_metric_that_one_shard_is_without_is_gone(shards, tmp_path):
     """Shards that were run again with other metrics, one of them not to its end."""
     mine = shutil.copytree(shards[1], tmp_path / "mine")
-    keep_fact(mine, "scope", {**facts_of(mine)["scope"], "hidden": {"pair": ["removed"]}})
+    keep_fact(mine, "scope", {**facts_of(mine)["scope"], "metrics": {"pair": []}})
     merge([shards[0], mine, *shards[2:]], tmp_path / "merged")
-    assert facts_of(tmp_path / "merged")["scope"]["hidden"]["pair"] == ["removed"]
+    assert facts_of(tmp_path / "merged")["scope"]["metrics"]["pair"] == []
 
 
 def test_requests_of_merged_studies_are_whole(tmp_path):

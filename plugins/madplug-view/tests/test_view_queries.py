@@ -124,11 +124,11 @@ def test_figures_that_are_damaged_are_a_message(tmp_path, metrics, read):
 
 
 def test_what_left_the_run_file_is_not_browsed(tmp_path):
-    scope = Scope(frozenset("ab"), 1, {"a": frozenset({"q1"})}, {"b": ("new",)}, {"b": frozenset({"old"})})
+    scope = Scope(frozenset("ab"), 1, {"a": frozenset({"q1"})}, {"b": frozenset({"new"})})
     debates = (ended(cell, sample, repeat, metrics={"new": right} | ({} if repeat else {"old": right}))
                for cell in "abc" for sample, right in ((0, 1.0), (1, 0.0)) for repeat in (0, 1))
     with closing(recorded(tmp_path, *debates)) as recorder:
-        wait_for(recorder.keep_fact("scope", scope.to_fact()))
+        wait_for(recorder.keep_fact("scope", scope))
         assert recorder.debate(DebateId("c", 1, "q1")) is not None, "a run may need it again"
     with open_study(tmp_path) as study:
         assert [id for _, id in walk(study, "a", "seconds")] == [("a", 0, "q0")]

@@ -165,7 +165,7 @@ def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
 @pytest.mark.usefixtures("without_charts")
 def test_what_left_the_run_file_is_not_shown(kit, tmp_path):
     scope = Scope(frozenset({"plain"}), 1, {"plain": frozenset({"talked-out"})})
-    study, = open_studies([kit.small_study(tmp_path / "study", **{SCOPE: scope.to_fact()})])
+    study, = open_studies([kit.small_study(tmp_path / "study", **{SCOPE: scope})])
     assert [row["sample"] for row in study.page(Search(""))["rows"]] == ["agreed", "broken", "corrected", "split"]
     with pytest.raises(UserError, match="there is no debate of"):
         study.debate(DebateId("plain", 0, "talked-out"))
