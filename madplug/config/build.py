@@ -5,6 +5,7 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Made:
     offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
     """Everything that was looked up, by kind and full name."""
     models: dict[str, Model] = field(default_factory=dict)
-    """By their names in the study: those of the run file, unless cells give one name different options."""
+    """By their names in the study: those of the run file; where cells give one name different options, with these."""
     shared: dict[str, Component] = field(default_factory=dict)
     """Components that several cells have in common, by kind and slot."""
     model_names: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -104,8 +105,10 @@ class Builder:
         """Make a model unless another cell has made it; return its name in the study."""
         names, key = self.made.model_names, (name, to_json(slot))
         if key not in names and (model := self.make(Model, slot, f"models.{name}")) is not None:
-            before = sum(other == name for other, _ in names)
-            names[key] = f"{name}#{before + 1}" if before else name
+            first = json.loads(next((text for other, text in names if other == name), key[1]))
+            apart = [f"{k}={to_json(v)}" for k, v in slot.items() if k not in first or to_json(first[k]) != to_json(v)]
+            apart += [f"no {k}" for k in first if k not in slot]
+            names[key] = f"{name} ({', '.join(apart)})" if apart else name
             self.made.models[names[key]] = model
         return names.get(key)
 

@@ -274,7 +274,10 @@ def test_relative_paths_are_relative_to_the_run_file(write):
     assert resolved.plan.models["m"].options.ledger == write().parent / "calls.txt"
 
 
-def test_models_that_cells_make_different_are_numbered(write):
-    found = load(write(RUN + '[sweep]\n"models.m.tokens" = [1, 2, 3]\n"debate.rounds" = [1, 2]\n')).plan
-    assert {name: model.options.tokens for name, model in found.models.items()} == {"m": 1, "m#2": 2, "m#3": 3}
-    assert [cell.channels["m"] for cell in found.cells] == ["m", "m", "m#2", "m#2", "m#3", "m#3"]
+def test_models_that_cells_make_different_are_called_after_what_sets_them_apart(write):
+    found = load(write(RUN + '[sweep]\n"models.m.tokens" = [1, 2]\n"debate.rounds" = [1, 2]\n'
+                       '[[cells]]\nmodels.m = {use = "kit.hash", letters = "XY"}\n')).plan
+    third = 'm (letters="XY", no tokens)'
+    assert [(name, model.options.tokens) for name, model in found.models.items()] == [
+        ("m", 1), ("m (tokens=2)", 2), (third, 10)]
+    assert [cell.channels["m"] for cell in found.cells] == ["m", "m", "m (tokens=2)", "m (tokens=2)", third]
