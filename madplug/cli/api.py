@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ class StudyResult:
 
     folder: Path
     """The study's directory."""
-    summary: Mapping[str, Any]
+    summary: Mapping[str, Any] = field(repr=False)
     """As in `summary.json`."""
 
     @property

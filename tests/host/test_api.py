@@ -68,6 +68,7 @@ def test_a_run_file_and_a_mapping_give_the_same_study_as_the_command(write, prog
 def test_a_study_prints_as_the_command_prints_it_and_a_debate_in_a_line_for_each_round(write, program):
     result = madplug.run(STUDY)
     assert program("run", write(RUN)).stdout.startswith(f"{result}\n")
+    assert repr(result) == f"StudyResult(folder={result.folder!r})"
     debate = result.debates()[0]
     lines = str(debate).splitlines()
     assert lines[0].endswith(debate.sample.question)
