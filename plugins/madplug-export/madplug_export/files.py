@@ -14,7 +14,7 @@ from typing import Any, Literal, TextIO
 from madplug import UserError, to_json
 from madplug.store import Reader, open_study
 from madplug.study import OWN_FILES, replacing
-from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
+from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, lines, message_rows, rows_of
 
 BATCH = 500
 What = Literal["debates", "messages", "calls"]
@@ -65,8 +65,8 @@ def _rows(study: Reader, what: What) -> Iterator[Any]:
     if what == "calls":
         return map(Uses(study).of, study.calls())
     if what == "messages":
-        return (row for line in study.records() for row in rows_of(line, lambda record: [*message_rows(record)]))
-    return (rows_of(line, _with_columns) for line in study.records())
+        return (row for line in lines(study) for row in rows_of(line, lambda record: [*message_rows(record)]))
+    return (rows_of(line, _with_columns) for line in lines(study))
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def _opened(target: Any) -> Iterator[TextIO]:
 def _to_jsonl(what: What, study: Reader, target: Any) -> int:
     count = 0
     with _opened(target) as file:
-        for line in study.records() if what == "debates" else map(to_json, _rows(study, what)):
+        for line in lines(study) if what == "debates" else map(to_json, _rows(study, what)):
             file.write(line + "\n")
             count += 1
     return count
@@ -123,7 +123,7 @@ def _to_csv(what: What, study: Reader, target: Any) -> int:
     metrics = (f"metric.{name}" for name in _metric_names(study))
     columns = {"messages": [*MESSAGE], "calls": [*CALL], "debates": [*DEBATE, *metrics]}[what]
     count = 0
-    rows = _rows(study, what) if what != "debates" else (rows_of(line, debate_row) for line in study.records())
+    rows = _rows(study, what) if what != "debates" else (rows_of(line, debate_row) for line in lines(study))
     with _opened(target) as file:
         writer = csv.writer(_Lines(file), lineterminator="\r\n")
         writer.writerow(columns)
@@ -212,14 +212,15 @@ def _schemas(pa: Any) -> dict[str, Any]:
     debates = pa.schema({
         "cell": text, "repeat": whole, "sample": sample, "references": texts, "agents": pa.list_(agent),
         "messages": pa.list_(message), "decision": decision, "metrics": text, "calls": whole, "retries": whole,
-        "tokens": tokens, "seconds": number, "error": text, "notes": text, "question": text, "reference": text,
-        "partial": truth, "answer": text, "key": text, "undecided": truth, "rounds": whole, "first_answers": texts,
-        "last_answers": texts, "flips": whole, "flipped": whole})
+        "tokens": tokens, "seconds": number, "error": text, "notes": text, "oracle": truth,
+        "question": text, "reference": text, "partial": truth, "answer": text, "key": text, "undecided": truth,
+        "rounds": whole, "first_answers": texts, "last_answers": texts, "flips": whole, "flipped": whole})
     messages = pa.schema({
         "cell": text, "repeat": whole, "sample": text, "message": whole, "round": whole, "wave": whole, "agent": whole,
         "persona": text, "role": text, "votes": truth, "model": text, "move": text, "stage": text, "content": text,
         "answer": text, "key": text, "changed": truth, "agreement": truth, "confidence": number,
-        "seen": pa.list_(whole), "altered": pa.list_(whole), "retracted": truth, "calls": texts, "data": text})
+        "seen": pa.list_(whole), "altered": pa.list_(whole), "retracted": truth, "calls": texts, "data": text,
+        "oracle": truth})
     calls = pa.schema({
         "key": text, "cell": text, "repeat": whole, "sample": text, "agent": whole, "purpose": text, "round": whole,
         "nth": whole, "message": whole, "uses": whole, "model": text, "request": text, "text": text, "usage": tokens,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from madplug import FAILED, DebateId, Message, UserError, earlier_answers, parse_json
+from madplug import FAILED, DebateId, Message, UserError, earlier_answers, parse_json, plain, to_json
 
 if TYPE_CHECKING:
     from madplug.store import Reader
@@ -33,6 +33,7 @@ DEBATE: Mapping[str, str] = {
     "undecided": "whether there is no answer",
     "reason": "how it was decided, or why not, where the protocol says so",
     "error": "why it failed",
+    "oracle": "whether components saw the references (`oracle = true`), so that it says nothing about models",
     "agents": "how many agents",
     "rounds": "the last round with a message",
     "messages": "how many, without retracted ones",
@@ -75,6 +76,7 @@ MESSAGE: Mapping[str, str] = {
     "retracted": "whether it was retracted",
     "calls": "keys of the calls behind it (list)",
     "data": "what components stored with it (table)",
+    "oracle": "whether components saw the references, as for debates",
 }
 """The columns of a message."""
 CALL: Mapping[str, str] = {
@@ -100,8 +102,26 @@ CALL: Mapping[str, str] = {
 """The columns of a call."""
 
 
+def saw_references(study: Reader) -> bool:
+    """Whether components saw the references, so that every result of the study is marked."""
+    identity = study.fact("identity")
+    return isinstance(identity, Mapping) and identity.get("oracle") is True
+
+
+def marked(study: Reader, cell: str | None = None) -> Iterator[Row]:
+    """The debates of a cell, or all, each a whole record with `oracle`."""
+    oracle = saw_references(study)
+    return ({**plain(result), "oracle": oracle} for result in study.debates(cell))
+
+
+def lines(study: Reader) -> Iterator[str]:
+    """The same of all debates as lines of JSON, which are as they were recorded up to the last key."""
+    end = f',"oracle":{to_json(saw_references(study))}}}'
+    return (line.rstrip().removesuffix("}") + end for line in study.records())
+
+
 def debate_row(record: Mapping[str, Any]) -> Row:
-    """A debate as one row; see `DEBATE`. record: a line of an export."""
+    """A debate as one row; see `DEBATE`. record: a debate of `marked`."""
     said = [m for m in record["messages"] if not m["retracted"]]
     voters = [a["id"] for a in record["agents"] if a["persona"]["votes"]]
     histories = [_answers(said, voter) for voter in voters]
@@ -116,7 +136,7 @@ def debate_row(record: Mapping[str, Any]) -> Row:
         "answer": made.get("answer"), "key": made.get("key"),
         **{name: made.get(name) for name in ("agreed", "fallback", "tie")},
         "undecided": record["error"] is None and made.get("key") is None, "reason": made.get("reason"),
-        "error": record["error"],
+        "error": record["error"], "oracle": record["oracle"],
         "agents": len(record["agents"]), "rounds": max((m["round"] for m in said), default=0), "messages": len(said),
         "first_answers": [keys[0] if keys else None for keys in histories],
         "last_answers": [keys[-1] if keys else None for keys in histories],
@@ -152,7 +172,7 @@ def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
                "role": persona.get("role"), "votes": persona.get("votes"), "model": m["model"] or agent.get("model"),
                **{name: m[name] for name in ("move", "stage", "content", "answer", "key")}, "changed": changed,
                **{name: m[name] for name in ("agreement", "confidence", "seen", "altered", "retracted", "calls")},
-               "data": m["data"]}
+               "data": m["data"], "oracle": record["oracle"]}
 
 
 def rows_of(line: str, read: Callable[[Any], T]) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from madplug import Reader, StudyResult, UserError, nearest_or_all, plain
+from madplug import Reader, StudyResult, UserError, nearest_or_all
 from madplug_export import flat
 
 
@@ -34,14 +34,13 @@ def rows(study: Reader | StudyResult, table: str, cell: str | None = None) -> li
 
 
 def _debates(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
-    for result in study.debates(cell):
-        row = flat.debate_row(plain(result))
+    for row in map(flat.debate_row, flat.marked(study, cell)):
         yield {name.removeprefix(flat.METRIC): value for name, value in row.items()}
 
 
 def _messages(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
-    for result in study.debates(cell):
-        for row in flat.message_rows(plain(result)):
+    for record in flat.marked(study, cell):
+        for row in flat.message_rows(record):
             yield {**row, "data": _json(row["data"])}
 
 

@@ -52,6 +52,16 @@ def test_a_debate_is_one_row_of_plain_columns(exported):
         assert len(json.loads(row["first_answers"])) == len(record["agents"])
 
 
+@pytest.mark.parametrize("oracle", [False, True])
+def test_every_debate_and_message_says_whether_components_saw_the_references(program, oracle):
+    program("run", "study.toml", "--quiet", *(["--set", "oracle=true"] * oracle), status=0)
+    for words in (), ("--messages",):
+        as_json = program("export", "runs/study", "--output", "-", *words).stdout
+        assert {json.loads(line)["oracle"] for line in as_json.splitlines()} == {oracle}
+        as_csv = table(program("export", "runs/study", "--output", "-", "--format", "csv", *words).stdout)
+        assert {row["oracle"] for row in as_csv} == {str(oracle)}
+
+
 def test_first_answers_and_changes_by_hand():
     agents = [{"id": i, "persona": {"votes": i < 2}} for i in range(4)]
     ids = count()
@@ -65,7 +75,7 @@ def test_first_answers_and_changes_by_hand():
             said(0, 0, "Z"), said(1, 0, "A"), said(1, 1, None), said(1, 2, "C"), said(2, 0, "D", retracted=True),
             said(2, 0, "B"), said(2, 1, "B"), said(2, 1, None, answer=""), said(3, 0, "B"), said(3, 1, "A"),
             said(3, 0, None), said(1, 3, "A"), said(1, 3, "B"), said(1, 3, "C", seen=[11, 12])],
-        "decision": None, "metrics": {}, "calls": 0, "retries": 0, "seconds": 0.0, "error": "gave up",
+        "decision": None, "metrics": {}, "calls": 0, "retries": 0, "seconds": 0.0, "error": "gave up", "oracle": False,
         "tokens": {"prompt": 0, "completion": 0, "cached": 0, "cost_usd": None}}
     row = debate_row(record)
     assert (row["first_answers"], row["last_answers"]) == (["A", None], ["B", "A"])

@@ -1,6 +1,5 @@
 """Debates, messages, calls and figures as data frames."""
 
-import json
 import sys
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 import madplug
 from madplug import UserError
 from madplug_export import export, to_pandas, to_polars
-from madplug_export.flat import CALL, MESSAGE, debate_row
+from madplug_export.flat import CALL, MESSAGE, debate_row, marked
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def test_records_as_pandas_frames(result):
     joined = messages.explode("calls").merge(calls, left_on="calls", right_on="key", suffixes=("", "_call"))
     assert (joined["content"] == joined["text"]).all()
     with result.open() as study:
-        names = {name.removeprefix("metric.") for name in debate_row(next(map(json.loads, study.records())))}
+        names = {name.removeprefix("metric.") for name in debate_row(next(marked(study)))}
         assert (set(debates), set(messages)) == (names, set(MESSAGE))
         assert set(calls) == {*CALL, "prompt", "completion", "cached", "cost_usd"} - {"usage"}
         assert to_pandas(study, "figures")["calls"].sum() == 48
