@@ -228,6 +228,8 @@ def other_metrics(report: Mapping[str, Any], most: int | None = None) -> Table:
     every = sorted({name for cell in report["cells"] for name in cell["metrics"] if name != cell["metric"]})
     parts = Counter(name.rpartition(".")[0] for name in every if name.count(".") > 1)
     many = {whole: n for whole, n in parts.items() if most and n > most}
+    if many and sum(many.values()) == len(every):  # the shortest is better than an empty table
+        del many[min(many, key=lambda whole: many[whole])]
     names = [name for name in every if name.rpartition(".")[0] not in many]
     rows = []
     for cell in report["cells"] if every else ():

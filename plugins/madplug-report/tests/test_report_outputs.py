@@ -76,6 +76,13 @@ def test_a_terminal_leaves_out_a_metric_of_many_figures_and_says_where_they_are(
     assert "kit.many.5" in written["report.md"].replace("\\", "")
 
 
+def test_where_every_other_metric_has_many_figures_those_of_the_shortest_are_shown(study, kit, program):
+    scores = {f"kit.{kind}.{i}": 0.5 for kind, n in (("ten", 10), ("many", 7)) for i in range(n)}
+    printed = program("report", study([kit.Drawn("a")], samples=3, metrics=scores), status=0).stdout
+    assert ("kit.many.6" in printed, "kit.ten.5" in printed) == (True, False)
+    assert "kit.ten: 10 figures, with --output and --json" in printed
+
+
 def test_no_name_is_a_formula_in_a_spreadsheet(written):
     names = {row["cell"][:3] for row in csv.DictReader(StringIO(written["cells.csv"]))}
     assert {"'=1", "'@x"} <= names
