@@ -17,8 +17,8 @@ from madplug_read.progress import ProgressObserver
 
 BAR = 10
 """Characters of the bar."""
-PLAIN_EVERY, COLUMNS = 10.0, 80
-"""Seconds between two lines, if standard error is not a terminal, and the most characters of a line."""
+PLAIN_EVERY = 10.0
+"""Seconds between two lines, if standard error is not a terminal."""
 
 
 class Terminal(ProgressObserver):
@@ -65,7 +65,7 @@ class Terminal(ProgressObserver):
     def _print_lines(self) -> None:
         while not self._over.wait(PLAIN_EVERY):
             counted = f"{self.ended}{f'/{self._run.planned}' if self._run.planned else ''} debates  "
-            print_line(self._console, [counted, self.figures(COLUMNS - len(counted))])
+            print_line(self._console, [counted, self.figures()])
 
 
 class _Figures(ProgressColumn):

@@ -87,13 +87,15 @@ def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_t
     assert bounded.text(20 + 50, before=50).startswith("120/~600 answered, ")
 
 
-def test_elsewhere_than_on_a_terminal_a_line_comes_every_few_seconds(monkeypatch):
+def test_elsewhere_than_on_a_terminal_a_whole_line_comes_every_few_seconds(monkeypatch):
     monkeypatch.setattr(bar, "PLAIN_EVERY", 0.05)
     text = StringIO()
-    shown = bar.Terminal(Console(file=text, width=200))
-    shown.open(Run("s", None, 1, 10, lambda: Progress(3, 8, 0, 0, 0.0), print))
+    shown = bar.Terminal(Console(file=text, width=80))
+    waiting = "model 'm' cannot be reached: http://127.0.0.1:9/v1/chat/completions: connection refused; next in 40 s"
+    monkeypatch.setattr("madplug_read.progress.QUIET", -1.0)
+    shown.open(Run("s", None, 1, 10, lambda: Progress(3, 8, 0, 0, 0.0, waiting=waiting), print))
     end = time.monotonic() + 20
-    while "0/10 debates  3 answered, 8 in flight" not in text.getvalue():
+    while f"0/10 debates  3 answered, {waiting}, 0:00, 0:00 elapsed\n" not in text.getvalue():
         assert time.monotonic() < end
         time.sleep(0.01)
     shown.close()
