@@ -58,12 +58,14 @@ if not TYPE_CHECKING:
 
 @hookimpl
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add `madplug read` and `madplug status`, and the option `--watch` of `madplug run`."""
+    """Add `madplug read`, `madplug status`, the option `--watch` of `run`, and lines to `madplug check`."""
+    from madplug_read.before import add_record
     from madplug_read.command import read, status, watch
 
     cli.add_command(read)
     cli.add_command(status)
     cli.commands["run"].params.append(watch)
+    add_record(cli)
 
 
 @hookimpl

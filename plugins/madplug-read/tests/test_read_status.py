@@ -90,6 +90,20 @@ def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from
     live.close()
 
 
+def test_check_tells_what_of_a_grown_study_is_paid_and_left_and_where_its_limits_are(program):
+    limits = ("--set", "limits.calls=25", "--set", "limits.seconds=60", "--set", "limits.cost_usd=3")
+    grown = ("check", "study.toml", "--set", "dataset.size=8", "--set", "models.m.price={prompt=1e5,completion=0}")
+    told = program(*grown, *limits, status=0).stdout
+    assert "[limits] stops the study at 25 calls, or $3.00, or 60 seconds of one run" in told
+    assert "on record" not in told
+    program("run", *grown[1:2], *grown[4:], "--quiet", status=0)
+    told = program(*grown, *limits).stdout
+    assert "on record in runs/study: 6 debates, 2 left to run; 24 calls paid, 264 tokens, $24.00\n" in told
+    assert "[limits] stops the study at 25 calls (24 so far), or $3.00 ($24.00 so far), or 60 seconds" in told
+    Path("runs/study/study.db").write_bytes(b"no records" * 99)
+    assert "runs/study: " in program(*grown, status=0).stdout
+
+
 @pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "DROP TABLE messages",
                                        "UPDATE debates SET calls = x'00'", "UPDATE facts SET value = '{'"])
 def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(status, made, statement):
