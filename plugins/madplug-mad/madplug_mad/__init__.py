@@ -15,7 +15,7 @@ class TitForTat(Paradigm):
 
     Affirmative, negative, moderator, one after the other; after the last round a judge reads the debate.
     `agents` counts the moderator: with 5 there are four debaters, who speak one by one and see each other's messages.
-    At most 3 rounds.
+    `rounds` is the most there can be, 3 unless the run file says otherwise.
     """
 
     name = "tit_for_tat"
