@@ -39,6 +39,9 @@ _FRAC = regex(r"([\w)]?)\\[dtc]?frac\s?\{\s?(-?)\s?([0-9]{1,400})\s?\}\s?\{\s?([
 _VULGAR = regex("[\u00bc-\u00be\u2150-\u215e]")
 _NARROW = regex(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{1,2}[/\u2044][0-9]|[ ])")
 """A space before a fraction, which is no thousands separator."""
+_COMMA = regex("(?<![\\w.,/^'])(?<![_^\\\\]\\{)([0-9]{1,3}(?:[.'’ \u00a0\u2009\u202f][0-9]{3})+|[0-9]+),([0-9]+)"
+               "(?![0-9]|[.,/'’][0-9])")
+"""A comma between digits that is the only one, and in no index, power or set."""
 _MIXED = regex(r"(?<![\w.,/^])([0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})[ ]{1,2}([0-9]{1,6})/([0-9]{1,6})"
                r"(?![\w/^]|[.,][0-9])")
 """A whole number and a fraction below one: `1 1/2`."""
@@ -52,12 +55,13 @@ class Number(Reading):
 
     A reply is searched in this order: the first number of a `Final answer:` line that no LaTeX box follows, the last
     number in the last LaTeX box, the first number after the last announcement ("final answer", "answer is", `####`; of
-    "5 + 3 = 8" the 8), the last number of the text. Decimals have a point. Signs survive; separators of thousands
-    (`1,500`, `1 500`, `1'500`, `1.000.000`), currency and percent signs are dropped; digits of every script and mixed
-    numbers (`1 1/2`, `1½`) count, superscripts do not. The canonical answer is the shortest exact form, `18` for
-    "18.00" and `1/3` where no decimal is exact. Numbers that differ by no more than `tolerance` are the same answer.
-    A power (`2^10`) and a hexadecimal number (`0x10`) count with their value; a number of more than 400 digits is not
-    an answer.
+    "5 + 3 = 8" the 8), the last number of the text. Decimals have a point, or a comma that cannot separate thousands:
+    `12,50`, `0,125` and `1.250,50` have decimals, `1,250` is a thousand, `(3,4)` a pair. Signs survive; separators of
+    thousands (`1,500`, `1 500`, `1'500`, `1.000.000`), currency and percent signs are dropped; digits of every script
+    and mixed numbers (`1 1/2`, `1½`) count, superscripts do not. The canonical answer is the shortest exact form, `18`
+    for "18.00" and `1/3` where no decimal is exact. Numbers that differ by no more than `tolerance` are the same
+    answer. A power (`2^10`) and a hexadecimal number (`0x10`) count with their value; a number of more than 400 digits
+    is not an answer.
     """
 
     name = "number"
@@ -105,7 +109,17 @@ def tidy(text: str) -> str:
     text = ascii_digits(text if text.isascii() else _NARROW.sub(" ", text))
     for spelling, sign in (("\\$", ""), ("{,}", ","), ("\\,", ""), ("\\!", "")):
         text = text.replace(spelling, sign)
-    return without_mixed(_FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", ungrouped(text)))
+    text = ungrouped(_COMMA.sub(_with_point, text))
+    return without_mixed(_FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", text))
+
+
+def _with_point(found: re.Match[str]) -> str:
+    """A number with a decimal comma; as it is where the comma separates thousands, or the numbers of a pair."""
+    whole, part = found.groups()
+    thousands = len(part) == 3 and len(whole) <= 3 and whole[0] != "0"
+    before = found.string[max(0, found.start() - 2):found.start()].rstrip("+-")[-1:]
+    pair = before in tuple("([") and found.string[found.end():found.end() + 1] in tuple(")]")
+    return found[0] if thousands or pair else f"{re.sub('[^0-9]', '', whole)}.{part}"
 
 
 def without_mixed(text: str) -> str:

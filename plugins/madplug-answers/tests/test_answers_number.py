@@ -33,6 +33,13 @@ READ = {
     "Markdown does not join factors": {"10*5": "5"},
     "thousands are grouped in any way": dict.fromkeys(
         ["1,500,000", "1 500 000", "1’500’000", "1'500'000", "1.500.000", "15,00,000"], "1500000"),
+    "a comma that cannot separate thousands is a decimal comma": {
+        "12,50": "12.5", "-€12,5": "-12.5", "Final answer: 12,50": "12.5", "The answer is 3,1416.": "3.1416",
+        "0,125": "0.125", "1250,500": "1250.5", "1.250,50": "1250.5", "1 250,500": "1250.5", r"\boxed{12{,}5}": "12.5",
+        "x = 2,5, so": "2.5"},
+    "a comma that can is none, nor are those of pairs, lists, indices and sets": {
+        "1,250": "1250", "12,500": "12500", "1,250.50": "1250.5", "(3,14)": "14", "(-3,14)": "14", "1,2,3": "3",
+        "12,50,3": "3", "x_{1,25}": "25", r"\{1,25\}": "25", "1/2,5": "5"},
     "a mixed number is its sum": {
         "1 1/2": "1.5", "Final answer: 2 3/4 cups": "2.75", "Final answer: -1 1/2": "-1.5", "3 ½": "3.5",
         "Final answer: 2\u202f½": "2.5", "Final answer: 1\u00a01/2": "1.5", "Final answer: 1,234 1/2": "1234.5",
