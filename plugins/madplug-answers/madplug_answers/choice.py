@@ -30,6 +30,9 @@ _AFTER_MARK = regex(
 _NO_ANSWER = regex(
     r"(?i)[\s(\[\"']{0,4}(?:not[ ](?:given|provided|listed|available|present|included|among|one[ ]of|in[ ]the)"
     r"|none(?![a-z])|n/?a(?![a-z])|unknown|undetermined|cannot[ ]be[ ]determined)")
+_OR_ANOTHER = regex(
+    r"(?i)[\s)\]}]{0,3}(?:,|/|&|\bor\b|\band\b){1,2}[\s(\[]{0,4}([a-z]{1,2})[\s)\]}\"'$*]{0,6}(?:[.;!?\n]|\Z)")
+"""After an option, another one: an answer that names two is none."""
 _MENTIONS = regex(
     # (B) or [B], but no f(B); in small letters only at an end, since "(a) first" counts something else
     r"(?<![\w)\]}\\])[(\[][ ]?"
@@ -63,10 +66,9 @@ class Choice(Reading):
     The canonical answer is a capital letter; a sample without options allows A to Z. A reply is searched in this order:
     the whole text as the letter or the wording of one option, the letter after the last announcement ("final answer",
     "answer is", a LaTeX box), the letter that is the whole last line, the last letter in brackets (`(B)`, `[B]`, `B)`),
-    the last one that the last line names (`option B`). Lower-case letters count as
-    capitals, an article does not count as an option, and an announcement that there is no answer ("the answer is not
-    given") discards everything before it. With
-    `several` the answer is a set of letters, as in `AC`.
+    the last one that the last line names (`option B`). Lower-case letters count as capitals, an article does not count
+    as an option, and an announcement that there is no answer ("the answer is not given") discards everything before it.
+    One that names two options ("B or C") gives no answer. With `several` the answer is a set of letters, as in `AC`.
     """
 
     name = "choice"
@@ -158,8 +160,8 @@ def in_reply(text: str, sample: Sample) -> str | None:
     if starts and _NO_ANSWER.match(text, starts[-1]):
         text, starts = text[starts[-1]:], []
     for start in reversed(starts):
-        if found := _after_mark(text, start, allowed):
-            return found
+        if (found := _after_mark(text, start, allowed)) is not None:
+            return found or None
     if starts and (found := whole(text[starts[-1]:].split("\n", 1)[0], sample)):
         return found
     last_line = text.rstrip().rpartition("\n")[2]
@@ -194,10 +196,16 @@ def _words(text: str) -> str:
 
 
 def _after_mark(text: str, start: int, allowed: tuple[str, ...]) -> str | None:
-    """The letter right after an announcement, unless it is a word: an article, a pronoun, part of `N/A`."""
+    """The letter right after an announcement, unless it is a word: an article, a pronoun, part of `N/A`.
+
+    Of two options, none: the text is then empty.
+    """
     match = _AFTER_MARK.match(text, start)
     if match is None or match[1].upper() not in allowed:
         return None
+    another = _OR_ANOTHER.match(text, match.end(1))
+    if another and another[1].upper() in allowed and another[1].upper() != match[1].upper():
+        return ""
     found, rest = match[1], text[match.end(1):match.end(1) + 3]
     bracketed = text[match.start(1) - 1] in "([{"
     if not rest or rest[0] in ")]}.,;:!\"$\n" or (bracketed and rest[0] == " "):

@@ -25,7 +25,8 @@ LONGEST = 2000
 _FORMULA = regex(r"\$\$?([^$]{1,2000})\$|\\\(([^\n]{1,2000}?)\\\)|\\\[([^\n]{1,2000}?)\\\]")
 _END = regex(r"[.;](?=\s|\Z)|\n\s*\n")
 _MARKER = regex(
-    r"(?i)(?<![a-z])(?:final[ \t]{1,3}answer(?![a-z])|answer[ \t]{1,3}is(?![a-z])|answer(?=[ \t]?[:=])|\#\#\#\#)")
+    r"(?i)(?<![a-z])(?:final[ \t]{1,3}(?:answer|solution)(?![a-z])|answer[ \t]{1,3}is(?![a-z])"
+    r"|answer(?=[ \t]?[:=])|\#\#\#\#)")
 _REMARK = regex(r"(?i)(?<!\\)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
 _DENIED = regex(r"(?i)not(?!\w)(?:[^\n]{1,200}?[ ]but(?:[ ]rather)?[ ](.{1,200}))?")
 _TRIED = 8

@@ -11,7 +11,7 @@ from pydantic import Field
 from madplug import ComponentError, Debate, Embedder, Offers, Sample, ServiceName, Setup, Turn
 from madplug_answers.asking import Reading, ReadingOptions
 from madplug_answers.choice import labels
-from madplug_answers.marks import LINE, announcements, closing_at
+from madplug_answers.marks import LINE, announcements, boxed, closing_at
 from madplug_answers.normal import normalised
 from madplug_answers.own import parse_reply, spoken, unquoted
 from madplug_answers.vectors import AnswerVectors
@@ -36,6 +36,7 @@ _UNKNOWN = regex(
     r"(?: (?:to|from|in|by|for|given|based|according|because|since|as|at|here|with|without|so|due|and)"
     r"(?: .{0,300})?)?\Z")
 _CONTRAST = regex(r" (?:but|however|though|although|yet) ")
+_IN_LATEX = regex(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|mathsf)\s?\{([^{}]{0,400})\}")
 _LISTED = regex(r"(?m)^[ \t]{0,9}\(?([A-Z])[.):][ \t]{1,9}([^\n]{1,300})$")
 _LABELLED = regex(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
 
@@ -43,11 +44,11 @@ _LABELLED = regex(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
 class Text(Reading):
     """A few words: a name, a date, a span of a passage.
 
-    In a reply it is what stands in the line after the last announcement of the answer, else the whole of a reply of
-    one line; a longer reply without an announcement gives no answer. An option that the question itself lists, as in
-    "B. Right", is its letter. The canonical answer is in lower case, without punctuation, articles and extra space;
-    numbers keep their point, sign, currency and percent. With `unknown`, an answer that says no more than that it is
-    unknown is `unknown`.
+    In a reply it is what stands in the line after the last announcement of the answer, else in the last LaTeX box, else
+    the whole of a reply of one line; a longer reply without an announcement gives no answer. An option that the
+    question itself lists, as in "B. Right", is its letter. The canonical answer is in lower case, without punctuation,
+    articles and extra space; numbers keep their point, sign, currency and percent. With `unknown`, an answer that says
+    no more than that it is unknown is `unknown`.
     """
 
     name = "text"
@@ -94,11 +95,13 @@ class Text(Reading):
         return "unknown" if self.options.unknown and is_unknown(text) else text or None
 
     def stated(self, text: str, sample: Sample) -> str | None:
-        """The rest of the line of the last own announcement, or the next line with words in it."""
+        """The rest of the line of the last own announcement, or the next line with words in it; or the last box."""
         text, own = parse_reply(text)
         for start in reversed(announcements(own)[-_TRIED:]):
             if line := _answer_line(text, own, start):
-                return without_label(line, sample)
+                return without_label(_out_of_latex(line), sample)
+        if inside := boxed(own):
+            return without_label(_out_of_latex(inside), sample)
         return without_label(text.strip(), sample) if _LABELLED.match(text.strip()) else None
 
     def unmarked(self, text: str, sample: Sample) -> str | None:
@@ -222,6 +225,11 @@ def _answer_line(text: str, own: str, start: int) -> str | None:
             return answer or None
         return negated["but"]
     return None
+
+
+def _out_of_latex(answer: str) -> str:
+    r"""The words of an answer in a box or in a command for text: `Paris` for `$\boxed{\text{Paris}}$`."""
+    return _IN_LATEX.sub(r"\1", boxed(answer) or answer)
 
 
 def _is_closing_line(text: str, start: int) -> bool:

@@ -32,8 +32,14 @@ def letter(text: str, sample: Sample = CITIES, **options: object) -> str | None:
     return Choice(**options).canonical(text, sample)
 
 
+TWO = ["The answer is B or C", "Final answer: A or C", "Final answer: (B) or (C).", "Final answer: B, C",
+       "Final answer: **B**/**C**", r"It is \boxed{B, C}"]
+FIRST = {"Final answer: B, C is wrong": "B", "Final answer: (B) and not (C)": "B", "Final answer: B or B": "B"}
+
+
 @pytest.mark.parametrize(("text", "expected"), [
-    *UPSTREAM.items(), *((text, "C") for text in IS_C), *((text, None) for text in NONE)])
+    *((text, None) for text in TWO), *FIRST.items(), *UPSTREAM.items(), *((text, "C") for text in IS_C),
+    *((text, None) for text in NONE)])
 def test_replies_are_read(text, expected):
     assert letter(text) == expected
 

@@ -62,6 +62,11 @@ def reads_not_available_as_a(row, recorded, ours):
     return recorded == "A" and "N/A" in row["response"]
 
 
+def reads_the_first_of_two(row, recorded, ours):
+    """It takes the first of two options: "The answer is (A) and (C)." """
+    return ours is None and re.search(rf"\({recorded}\) (?:and|or) \([A-J]\)\.\s*\Z", row["response"]) is not None
+
+
 def passes_over_what_is_announced(row, recorded, ours):
     """It wants brackets, or takes the last bracket, where the reply announces another option."""
     announced = (r"(?i)(?:(?:answer|option|choice)(?:\s+(?:is|would be):?|:)|\\boxed\{|\(X\))"
@@ -99,15 +104,17 @@ def reads_another_agent_s_answer(row, recorded, ours):
 
 # The sets
 
-CHOICE = {"thought": reads_an_unfinished_thought, "another agent's": reads_another_agent_s_answer,
-    "article": reads_an_article, "not available": reads_not_available_as_a, "announced": passes_over_what_is_announced}
+CHOICE = {
+    "two": reads_the_first_of_two, "thought": reads_an_unfinished_thought,
+    "another agent's": reads_another_agent_s_answer, "article": reads_an_article,
+    "not available": reads_not_available_as_a, "announced": passes_over_what_is_announced}
 NUMBER = {"thought": reads_an_unfinished_thought,
           "words in the box": wants_nothing_but_digits_in_a_box, "last number": takes_the_last_number_of_all}
 MATH = {"last number": takes_the_last_number_of_all, "part lost": loses_part_of_the_answer}
 SETS = {
     "som_mmlu": (1800, Choice(), CHOICE, {"thought": 3, "another agent's": 1, "article": 66, "announced": 41}),
     "dylan_mmlu_n4": (1061, Choice(), CHOICE, {"announced": 9, "not available": 5, "another agent's": 1}),
-    "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3}), "davinci_bbh": (507, Choice(), CHOICE, {}),
+    "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3, "two": 7}), "davinci_bbh": (507, Choice(), CHOICE, {}),
     "som_gsm": (1740, Number(), NUMBER, {"thought": 17, "words in the box": 41, "last number": 1}),
     "openai_gsm8k": (616, Number(), NUMBER, {"last number": 1}),
     "dylan_math500": (1016, Math(), MATH, {"last number": 29, "part lost": 6})}

@@ -31,6 +31,8 @@ def test_yes_and_no(text, expected):
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("The Southampton Philharmonic Choir.", "southampton philharmonic choir"), ("Final answer: Paris", "paris"),
+    (r"Final answer: $\boxed{\text{Paris}}$", "paris"), (r"The capital is \boxed{Paris}.", "paris"),
+    ("It is old.\n\\boxed{New York}", "new york"),
     ("**Final answer:** the  Eiffel-Tower!", "eiffeltower"), ("I think the answer is Paris.", "paris"), ("", None),
     ("ＰＡＲＩＳ", "paris"), ("a", "a"), ("!!!", None), ("Final answer:\n\n\"Paris\"", "paris"),
     ("two\nlines", "two lines")])
