@@ -76,8 +76,8 @@ def samples_of(cell: Cell) -> int | None:
 def expected(cell: Cell) -> int:
     """The calls of a debate that runs all its rounds and in which every reply can be read."""
     once = partial(_once, stated=all(getattr(bound.style, "states_answers", True) for bound in cell.styles))
-    return replace(cell, decision=once(cell.decision), personas=[*map(once, cell.personas)],
-                   phases=[*map(once, cell.phases)], answers=once(cell.answers),
+    return replace(cell, decision=once(cell.decision), personas=[*map(once, cell.personas)], answers=once(cell.answers),
+                   casting=None if cell.casting is None else once(cell.casting), phases=[*map(once, cell.phases)],
                    styles=[replace(bound, style=once(bound.style)) for bound in cell.styles]).worst_calls(scored=False)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from madplug import (
+    Agent,
+    Casting,
     Debate,
     DebateResult,
     Decision,
@@ -197,10 +199,22 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
         def at_end(self, debate: Debate) -> Decision:
             raise NotImplementedError
 
+    class Casts(Casting):
+        """Asks for a score, up to five times."""
+
+        Options = AskOptions
+
+        def calls(self, plan: Plan) -> int:
+            return int(self.options.attempts)
+
+        def cast(self, debate: Debate, personas: Sequence[Persona]) -> Sequence[Agent]:
+            raise NotImplementedError
+
     cell = debate_from("A B C", rounds=3).cell
     cell = replace(cell, decision=Ask(), styles=[replace(cell.styles[0], style=Says())])
     assert nearest_settings(cell, 12) == found
     assert usually([cell, debate_from("A B C").cell]) == f"{found[3]} ({cell.slug})"
+    assert usually([replace(cell, casting=Casts())]) == f"{found[3] + 1} ({cell.slug})"
 
 
 def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate() -> None:

@@ -109,8 +109,8 @@ class Voting(DecisionProtocol):
         if not slate:
             return Decision.undecided("no voter gave an answer that could be read")
         why = f"{f'a tie of {len(tally.leading)}' if tally.tie else 'no valid ballot'} in round {debate.round}"
-        if tally.tie and len({one.key for one in slate}) < len(slate):
-            why += ', where equal answers were solutions of their own (dedupe = "none")'
+        if tally.tie:
+            why += _apart(slate)
         votes = tuple(b.vote(slate) for b in poll.ballots)
         undecided = Decision(None, scores=self._scores(poll), votes=votes, tie=tally.tie, reason=why)
         if self.options.fallback == "none":
@@ -156,7 +156,7 @@ class Voting(DecisionProtocol):
             return None
         valid = sum(b.weights is not None for b in ballots)
         reason = f"vote after round {debate.round}: {float(tally.scores[chosen]):g} for solution " \
-                 f"{chosen + options.index_base}, {valid} of {len(ballots)} ballots valid"
+                 f"{chosen + options.index_base}, {valid} of {len(ballots)} ballots valid{_apart(slate)}"
         return Decision(slate[chosen].key, wording(debate, slate[chosen].key, slate[chosen].answer), not tally.tie,
                         self._scores(poll), tuple(b.vote(slate) for b in ballots), tally.tie,
                         reason=f"{reason}; a tie, broken by '{options.tie}'" if tally.tie else reason)
@@ -267,6 +267,12 @@ class Voting(DecisionProtocol):
         if confidence:
             note["confidence"] = {how: list(values) for how, values in confidence.items()}
         record(debate, f"voting.{self.name}", note)
+
+
+def _apart(slate: Sequence[Nominee]) -> str:
+    """Why the ballots for an answer may be more than its score."""
+    return ', where equal answers were solutions of their own (dedupe = "none")' \
+        if len({one.key for one in slate}) < len(slate) else ""
 
 
 def scores(slate: Sequence[Nominee], tally: Tally, *, lowest: bool = False) -> dict[str, float]:

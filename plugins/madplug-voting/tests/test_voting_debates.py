@@ -77,6 +77,9 @@ def test_equal_answers_split_the_vote_unless_they_are_merged():
     split = vote(Simple(), "xxy", ["0", "1", "2"]).decision
     assert (split.fallback, split.tie) == (True, True)
     assert 'where equal answers were solutions of their own (dedupe = "none")' in split.reason
+    won = vote(Simple(), "xxy", ["0", "0", "1"]).decision
+    assert (won.scores, sum(v.weights.get("x", 0) for v in won.votes)) == ({"x": 2.0, "y": 0.0}, 3)
+    assert won.reason.endswith('where equal answers were solutions of their own (dedupe = "none")')
     merged = vote(Simple(dedupe="canon"), "xxy", ["0", "0", "1"])
     assert (merged.decision.key, merged.decision.scores) == ("x", {"x": 2.0, "y": 1.0})
     assert [s["agents"] for s in notes(merged)[0]["solutions"]] == [[0, 1], [2]]
