@@ -1,10 +1,7 @@
 """A key that an endpoint repeats, in whatever form, reaches neither the terminal nor a file."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 from urllib.parse import quote
 
@@ -30,15 +27,19 @@ PLACES = {
 """Where an endpoint may repeat a key."""
 
 
-def run(tmp_path, url, **environ):
-    """The output of a run, and everything that it wrote."""
-    file = tmp_path / "study.toml"
-    file.write_text(studies.RUN.replace('model = "fake"', 'model = "fake"\nattempts = 2'), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "madplug", "run", file, "--set", f'models.m.base_url="{url}"',
-                           "--set", "dataset.size=1", "--watch", "--trace", "--output", tmp_path / "out"], text=True,
-                          capture_output=True, timeout=120, check=False, env={**os.environ, **environ})
-    written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
-    return done, done.stdout + done.stderr + written.decode("utf-8", "replace")
+@pytest.fixture
+def run(program, write, tmp_path, monkeypatch):
+    """Makes the output of a run, and everything that it wrote, one text."""
+    def run(url, more="", **environ):
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        file = write(studies.RUN.replace('model = "fake"', f'model = "fake"\nattempts = 2\n{more}'))
+        done = program("run", file, "--set", f'models.m.base_url="{url}"', "--set", "dataset.size=1", "--watch",
+                       "--trace", "--output", "out")
+        written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+        return done, done.stdout + done.stderr + written.decode("utf-8", "replace")
+
+    return run
 
 
 def check_no_key(text):
@@ -51,12 +52,10 @@ def check_no_key(text):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "LAB"])
-def test_a_key_that_is_repeated_is_written_nowhere(place, variable, tmp_path, monkeypatch):
+def test_a_key_that_is_repeated_is_written_nowhere(place, variable, run):
     replies = iter(FORMS * 100)
-    monkeypatch.setattr(studies, "RUN", studies.RUN.replace(
-        'model = "fake"', f'model = "fake"\napi_key_env = "{variable}"'))
     with running_endpoint(lambda asked: PLACES[place](next(replies)), keep=1) as endpoint:
-        done, text = run(tmp_path, endpoint.url, **{variable: KEY})
+        done, text = run(endpoint.url, f'api_key_env = "{variable}"', **{variable: KEY})
         assert endpoint.seen[0][0]["authorization"] == f"Bearer {KEY}"
     assert done.returncode in (0, 1), done.stderr
     check_no_key(text)
@@ -65,10 +64,10 @@ def test_a_key_that_is_repeated_is_written_nowhere(place, variable, tmp_path, mo
 
 @pytest.mark.parametrize("forms", [FORMS, [form for form in FORMS if form.isprintable()]])
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_key_in_a_header_is_written_nowhere(forms, status, tmp_path):
+def test_a_key_in_a_header_is_written_nowhere(forms, status, run):
     lines = "".join(f"Retry-After: {form}\r\nContent-Encoding: {form}\r\nX-{quote(form)}: {form}\r\n" for form in forms)
     with running_endpoint(faults=[str(status)] * 100, headers=lines) as endpoint:
-        done, text = run(tmp_path, endpoint.url, OPENAI_API_KEY=KEY)
+        done, text = run(endpoint.url, OPENAI_API_KEY=KEY)
     assert done.returncode == 1
     check_no_key(text)
 
@@ -98,12 +97,12 @@ def refuse_tunnel(listener, status):
 
 
 @pytest.mark.parametrize(("password", "status"), [(KEY, 407), ("hunter2", 407), (KEY, None)])
-def test_the_password_of_a_proxy_is_written_nowhere(password, status, tmp_path):
+def test_the_password_of_a_proxy_is_written_nowhere(password, status, run):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=refuse_tunnel, args=(listener, status), daemon=True).start()
         port = listener.getsockname()[1] if status else 99_999
         proxy = f"http://me:{quote(password, safe='')}@127.0.0.1:{port}"
-        done, text = run(tmp_path, "https://api.example.invalid/v1", OPENAI_API_KEY="sk-another-0123456789",
+        done, text = run("https://api.example.invalid/v1", OPENAI_API_KEY="sk-another-0123456789",
                          MADPLUG_MODELS__M__DEADLINE="2", https_proxy=proxy)
     assert done.returncode == 1
     assert "the connection failed" in text

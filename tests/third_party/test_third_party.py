@@ -2,9 +2,7 @@
 
 import ast
 import json
-import os
 import re
-import subprocess
 import sys
 import zipfile
 from collections import Counter
@@ -49,14 +47,12 @@ def endpoint():
 
 
 @pytest.fixture
-def run(site, tmp_path):
-    """Run the program with the ten plugins installed."""
-    def run(*words):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("MADPLUG_")}
-        return subprocess.run([sys.executable, "-m", "madplug", *map(str, words)], cwd=tmp_path, text=True, check=False,
-                              capture_output=True, timeout=120, env={**environment, "PYTHONPATH": str(site)})
-
-    return run
+def run(site, monkeypatch, program):
+    """Run the program with the ten plugins installed, of which no module has been imported from anywhere else."""
+    monkeypatch.setattr(sys, "path", [str(site), *(folder for folder in sys.path if not folder.startswith(str(HERE)))])
+    for plugin in PLUGINS:
+        monkeypatch.delitem(sys.modules, plugin.name.replace("-", "_"), raising=False)
+    return program
 
 
 @pytest.fixture
