@@ -16,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from click.testing import CliRunner
+import pytest
 
 from madplug import main
 
@@ -30,8 +31,10 @@ PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
 """Shown every few seconds of a run, and on a machine that is busy with something else: not what a document is about."""
 FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")
-READING = re.compile(r"madplug (show|check|status|decide|report|merge|read|export|prices) [^|&;<>$`*?~{}]+")
-"""Commands that need no process of their own."""
+WORDS = r"""(?: (?:'[^']*'|"[^"$`\\]*"|[^\s|&;<>$`*?~{}()'"\\])+)*"""
+STEP = re.compile(rf"madplug({WORDS})( 2> /dev/null| 2>&1|)({WORDS})(?: \| ([^&;]*)|(;| &&) (.*))?")
+"""A command of the program that needs no process of its own, where its errors go, and what comes after it."""
+CODE = re.compile(r'python -c "([^"$`]*)"')
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -58,16 +61,50 @@ def shown(block: str) -> list[Shown]:
 
 def run(command: str, folder: Path) -> str:
     """What a command prints, in a folder with the examples."""
-    if READING.fullmatch(command):
-        with chdir(folder):
-            done = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="madplug", env={"COLUMNS": "120"},
-                                      catch_exceptions=False)
-        return tidy(done.stdout + done.stderr)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "120", "PATH": path}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
-                          timeout=300, check=False, stdin=subprocess.DEVNULL)
-    return tidy(done.stdout + done.stderr)
+    with within(folder):
+        return tidy("".join(printed(command)))
+
+
+def printed(command: str) -> tuple[str, str]:
+    """What a command prints: output, errors. The program and lines of Python are run in this process."""
+    if code := CODE.fullmatch(command):
+        return in_process(lambda: exec(code[1], {"__name__": "__main__"}))[1:]
+    step = STEP.fullmatch(command)
+    if step is None:
+        return in_shell(command)
+    first, errors, more, pipe, join, rest = step.groups()
+    status, output, said = in_process(lambda: main(shlex.split(first + more), prog_name="madplug"), errors == " 2>&1")
+    if errors == " 2> /dev/null":
+        said = ""
+    if pipe:
+        output, more = in_shell(pipe, output)
+        return output, said + more
+    if join and (join == ";" or status == 0):
+        last = printed(rest)
+        return output + last[0], said + last[1]
+    return output, said
+
+
+def in_process(call: Callable[[], object], together: bool = False) -> tuple[object, str, str]:
+    """The exit status, output and errors of a call. together: errors are among the output."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # as in a program
+        status: object = 0
+        try:
+            with redirect_stdout(output), redirect_stderr(output if together else errors):
+                call()
+        except SystemExit as ended:
+            status = ended.code
+        output.seek(0)
+        errors.seek(0)
+        return status, output.read(), errors.read()
+
+
+def in_shell(command: str, given: str = "") -> tuple[str, str]:
+    """What a shell prints."""
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300, check=False,
+                          input=given)
+    return done.stdout, done.stderr
 
 
 def tidy(printed: str) -> str:
@@ -83,14 +120,20 @@ def matches(expected: str, printed: str) -> bool:
 
 
 @contextmanager
-def chdir(folder: Path) -> Iterator[None]:
-    """`contextlib.chdir`, which Python 3.10 lacks."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+def within(folder: Path) -> Iterator[None]:
+    """As a program that is started in a folder: its modules are found, and the tests' own plugin is not."""
+    known = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch, open(os.devnull, encoding="utf-8") as nothing:
+        patch.chdir(folder)
+        patch.setattr(sys, "path", [str(folder), *(p for p in sys.path if p != str(ROOT / "tests" / "kit"))])
+        patch.setattr(sys, "stdin", nothing)
+        patch.setenv("COLUMNS", "120")
+        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        patch.delenv("PYTHONPATH", raising=False)
         yield
-    finally:
-        os.chdir(before)
+    for name in set(sys.modules) - known:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
 
 
 @contextmanager
