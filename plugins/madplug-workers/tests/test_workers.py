@@ -240,7 +240,7 @@ def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path, 
     (tmp_path / "study.toml").write_text(STUDY.replace('"kit.hash"', model).replace("size = 6", "size = 500"))
     plan = replace(load(tmp_path / "study.toml", environ={}).plan, executor=InPlace(OfFour))
     store = MemoryStore()
-    # On a virtual clock no time may pass on a disk: the records are in memory, and the workers are told of a directory.
+    # On a virtual clock no time may pass on a disk: the records are in memory, and the workers are given a directory.
     monkeypatch.setattr(StudyDriver, "folder", tmp_path)
     summary, _ = on_virtual_clock(StudyRun(plan, store).run())
     model = plan.models["m"]
