@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from madplug.cli.launch import endings
 from madplug.component import Component
 from madplug.config import ResolvedStudy, load
 from madplug.config.read import Settings, read
@@ -49,8 +50,9 @@ class StudyResult:
                 for cell in self.summary["cells"]}
 
     def __str__(self) -> str:
-        """The status and the results, as `madplug run` prints them at the end."""
-        return Registry().results(self.summary)
+        """The status, the results and what went wrong, as `madplug run` prints them at the end."""
+        with self.open() as study:
+            return "\n".join([Registry().results(self.summary), *endings(self.summary, study)])
 
     def open(self, *, everything: bool = False) -> Reader:
         """The study's records, as `open_study` gives them; close it, or use it in a `with` block."""

@@ -14,10 +14,10 @@ import click
 
 from madplug.config import ResolvedStudy
 from madplug.registry.installed import Registry
-from madplug.store import Recorder
+from madplug.store import Reader
 from madplug.study.process import INTERRUPTED, STOPPING, collect_rarely, echo, exit_status, interruptible
 from madplug.study.session import Session
-from madplug.text import safe
+from madplug.text import dollars, safe
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
@@ -33,7 +33,7 @@ def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced
         summary = asyncio.run(_run(partial(run, session, shown), session, quiet=quiet))
         if summary is not None and not quiet:
             echo(f"{registry.results(summary)}\n")
-        for line in () if summary is None else _endings(summary, session.recorder):
+        for line in () if summary is None else endings(summary, session.recorder):
             echo(safe(line), err=True)
     if not quiet:
         if summary is not None:
@@ -60,16 +60,19 @@ async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, 
         return None
 
 
-def _endings(summary: Mapping[str, Any], recorder: Recorder) -> Iterator[str]:
+def endings(summary: Mapping[str, Any], recorded: Reader) -> Iterator[str]:
     """The problems of a study, the errors of debates that failed, and why it was stopped."""
     yield from (f"problem: {text}" for text in summary["problems"])
-    rows = recorder.figures() if any(cell["failed"] for cell in summary["cells"]) else ()
+    rows = recorded.figures() if any(cell["failed"] for cell in summary["cells"]) else ()
     errors = Counter(row["error"] for row in rows if row["error"]).most_common()
     yield from (f"{times} failed: {error}" for error, times in errors[:5])
     if rest := sum(times for _, times in errors[5:]):
         yield f"{rest} more failed in other ways"
     if summary["reason"]:
         spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
+        paid, limit = summary["paid"], summary["reason"].partition(":")[0]
+        used = {"limits.tokens": f"{paid['tokens']:,}", "limits.cost_usd": f"${dollars(paid['cost_usd'] or 0)}"}.get(limit)
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
         more = "" if summary["ending"] in ("decided", "unfinished") else f"; {again}"
-        yield f"stopped: {summary['reason']}; everything so far is saved{more}"
+        yield (f"stopped: {summary['reason']}{f' ({used} with the calls in flight)' if used else ''}; everything so far "
+               f"is saved{more}")

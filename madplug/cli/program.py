@@ -189,10 +189,11 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
     rows = found["cells"]
     shown = [["?" if value is None else str(value) for value in row.values()] for row in rows]
     click.echo(columns(shown, list(rows[0])))
-    totals = [row["calls"] for row in rows]
-    most = "an unknown number of model calls" if None in totals else \
-        f"at most {sum(totals):,} model calls (excluding retries)"
-    click.echo(f"{plan.name}: {count(len(plan.cells), 'cell')} x {count(plan.repeats, 'repeat')}; {most}")
+    known = [row["calls"] for row in rows if row["calls"] is not None]
+    most = [f"at most {sum(known):,} model calls (excluding retries)"] if known else []
+    if unknown := len(rows) - len(known):
+        most.append(f"an unknown number of model calls in {count(unknown, 'cell')}")
+    click.echo(f"{plan.name}: {count(len(rows), 'cell')} x {count(plan.repeats, 'repeat')}; {' and '.join(most)}")
     for line in found["notes"]:
         click.echo(safe(line))
     return resolved

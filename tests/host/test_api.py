@@ -250,6 +250,7 @@ def test_a_limit_and_a_failure_are_a_status_and_the_summary_says_what_was_paid(t
     assert madplug.run(STUDY, settings=priced, output="priced").summary["paid"]["cost_usd"] > 0
     result = madplug.run(STUDY, settings={"models.m.fault": "refuse"}, output="other")
     assert (result.status, result.summary["cells"][0]["failed"]) == ("failed", 6)
+    assert "6 failed: 400 content filter" in str(result)
 
 
 def test_no_plugin_and_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():

@@ -135,7 +135,8 @@ def test_a_cost_limit_counts_the_price_however_absurd_it_is(program, write, tmp_
     price = ("--set", f"models.m.price={{prompt = {price}, completion = 0}}", "--set", "models.m.max_in_flight=1")
     done = program("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
     assert (done.returncode, paid(tmp_path)) == (3, calls)
-    assert "everything so far is saved; run the same command with a higher limit to resume" in done.stderr
+    assert "with the calls in flight); everything so far is saved; run the same command with a higher limit to resume" \
+        in done.stderr
 
 
 def test_a_second_interrupt_stops_at_once(write, tmp_path):

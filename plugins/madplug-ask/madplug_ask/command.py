@@ -67,6 +67,8 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
 
     named = [option.opts[0] for option in click.get_current_context().command.params
              if council.get(str(option.name)) not in (None, False, ())]
+    if (output_file := council["export"]) and output_file.suffix not in (".md", ".html"):
+        raise UserError(f"--export {output_file}: is written as .md or .html; name a file that ends so")
     if models and (council["seats"] or council["council"]):
         raise UserError("--model: goes without --seat and --council; a further seat is --seat NAME=MODEL")
     if council["seats"] or council["council"]:
@@ -90,8 +92,8 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
         result = madplug.run(table, settings=_by_key(settings), output=folder, quiet=True,
                              observers=[] if quiet else [transcript])
     status = conclude(result, quiet=quiet)
-    if council["export"]:
-        write(folder, council["export"])
+    if output_file:
+        write(folder, output_file)
     if named and result.summary["ending"] == "limit":
         click.echo(f"{paid(folder)}; the same command with a higher limit goes on from there", err=True)
     sys.exit(status)

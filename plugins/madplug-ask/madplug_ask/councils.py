@@ -124,7 +124,7 @@ def estimate(resolved: ResolvedStudy) -> Estimate:
     """What a question may take."""
     calls, found = resolved.plan.cells[0].worst_calls(), forecast(resolved) or Forecast()
     known = None if found.unpriced or found.problem else found.usd
-    return Estimate(calls, known, f"at most {calls} calls, {found.amounts}")
+    return Estimate(calls, known, f"at most {calls} calls (excluding retries), {found.amounts}")
 
 
 # Who sits on a council

@@ -63,7 +63,7 @@ def ask(tmp_path, endpoint, monkeypatch):
 def test_a_council_answers_says_what_it_took_and_answers_from_the_record_unless_again(ask, endpoint, tmp_path):
     status, stdout, stderr = ask("--council", "three", "--export", "out.md")
     assert (status, stdout) == (0, "Go north.\n")
-    assert "a (a), b (b), c (c): at most 10 calls, about" in stderr
+    assert "a (a), b (b), c (c): at most 10 calls (excluding retries), about" in stderr
     assert re.search(r"\n\na\nBy a\.\n\nb\nBy b\.\n(.*\n)*  \(A is \w, B is \w, C is \w\)\n\n"
                      r"\(the chair is writing the answer\)\n\nAnswer\nwritten by the chair, '\w', from 3", stderr)
     assert (tmp_path / "out.md").read_text().startswith("# Which way?\n\nGo north.\n")
@@ -91,6 +91,7 @@ def test_nothing_is_asked_in_a_dry_run_and_nothing_paid_is_lost_where_it_cannot_
     status, stdout, stderr = ask("--council", "one", "--dry-run")
     assert (status, stdout) == (0, "")
     assert "one seat, so that nothing is reviewed" in stderr
+    assert "--export out.pdf: is written as .md or .html" in ask("--council", "one", "--export", "out.pdf")[2]
     assert not endpoint.endpoint.seen
     status, stdout, stderr = ask("--council", "one", "--export", "gone/out.md")
     assert (status, stdout) == (2, "By a.\n"), "what cannot be exported is printed all the same"

@@ -57,7 +57,8 @@ class SelfConsistency(Paradigm):
     """Several independent step-by-step answers, and the most common one; `agents` is how many.
 
     Sample them at a temperature above 0. With `match = {cell = "...", by = "calls"}` there are as many samples as
-    that cell's debate of the same question made calls; `debate.turns.samples` sets another number.
+    that cell's debate of the same question made calls; `debate.turns.samples` sets another number. Several models take
+    turns, sample by sample; name one with `debate.models` for the self-consistency of a single one.
     """
 
     name = "self_consistency"

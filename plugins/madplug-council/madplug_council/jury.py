@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Decision, DecisionProtocol, Message, ModelName, Options, Plan, Reply, Style, Turn, Vote
+from madplug import (
+    AnswerFormat,
+    Decision,
+    DecisionProtocol,
+    Message,
+    ModelName,
+    Options,
+    Plan,
+    Reply,
+    Sample,
+    Style,
+    Turn,
+    Vote,
+)
 from madplug_council.stages import OPINION, RoleOptions, as_asked, seat
 from madplug_prompting.prompts import fill, question_parts, user
 from madplug_prompting.replies import read_json, read_share, spoken
@@ -38,6 +51,12 @@ class Ballot(Style):
     gives = frozenset({"vote"})
     shows_images = True
     Options = BallotOptions
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """Votes can be read as answers."""
+        answers: AnswerFormat | None = cell.answers
+        if answers is not None and None in [answers.canonical(vote, Sample("", "")) for vote in VOTES[:2]]:
+            yield f'votes are yes or no, which {answers.full_name} cannot read; use answers = "answers.yesno"'
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""

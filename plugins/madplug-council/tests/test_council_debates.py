@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from madplug import AccessError, ModelError
+from madplug import AccessError, ModelError, UserError
 from madplug_council import Best, Chair, Opinion, Review, Select, Stages
 from madplug_testing import play
 
@@ -216,6 +216,11 @@ def test_a_jury_with_a_quorum_a_threshold_and_ties(run_debate, third, options, k
     assert (result.decision.key, result.decision.reason) == (key, reason)
     assert result.notes["council"]["unread"] == (third == "what?")
     assert result.notes["council"]["votes"][0]["reason"] == "r"
+
+
+def test_votes_are_refused_where_answers_are_letters(run_debate):
+    with pytest.raises(UserError, match=r"votes are yes or no, which answers\.choice cannot read"):
+        run_debate('paradigm = "council.jury"\nagents = 3', "")
 
 
 def test_uplift_is_the_council_s_score_minus_each_seat_s(held):

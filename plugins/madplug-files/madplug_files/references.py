@@ -122,6 +122,9 @@ def reference(value: Any, choices: Choices, wanted: Wanted) -> str:
                          "of one")
     if chosen is None:
         hint = "; reference_as = \"position\" counts from 1" if wanted == "auto" and "position" in found else ""
+        parts = re.split(r"[\s,;]+", text)
+        if wanted == "auto" and len(parts) > 1 and all("letter" in choices.readings(part, part) for part in parts):
+            hint = "; reference_as = \"set\", and several = true of the answers, where all of them together are right"
         kind = "a choice" if wanted == "auto" else f"the {wanted} of a choice"
         raise ValueError(f"the reference {value!r:.80} is not {kind} of this row "
                          f"(A to {LETTERS[len(choices.texts) - 1]}: {'; '.join(choices.texts):.200}){hint}")

@@ -315,6 +315,7 @@ def test_samples_come_as_they_are_read_and_the_problems_at_the_end_or_after_twen
     (row(choices=["p", "q"], reference=2), 'reference_as = "position" counts from 1'),
     (row(choices={"label": ["a"], "text": ["p", "q"]}), "has 1 labels for 2"),
     (row(choices={"label": ["A", "a "], "text": ["p", "q"]}), "column 'choices': the label 'A' occurs twice"),
+    (row(choices=["p", "q"], reference="A,B"), 'reference_as = "set", and several = true of the answers, where all'),
     (row(choices=["p", "q"], reference=1.5), "the reference 1.5 is not a choice of this row"),
     (row(choices=["p", "q"], reference=0.9), "the reference 0.9 is not a choice of this row"),
     (row(choices={"label": 5, "text": ["p", "q"]}), "the choices are"),

@@ -139,8 +139,9 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
 def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:
     """Write the first run file that `check` accepts: its answer format, and what `check` notes about it.
 
-    Raises `UserError` of the last that it refused.
+    Raises `UserError` of the one that is nearest: with the fewest problems, such as rows that do not fit.
     """
+    refused: list[UserError] = []
     for agents, answers in product(("# ", ""), FORMATS):  # agents only where the method has no default
         try:
             output.write_text(text(agents=agents, answers=answers), encoding="utf-8")
@@ -148,9 +149,9 @@ def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:
         except OSError as error:
             raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
         except UserError as error:
-            problem = error
+            refused.append(error)
             output.unlink()
-    raise problem
+    raise min(refused, key=lambda error: len(error.problems))
 
 
 def _column(text: str) -> tuple[str, str | list[str]]:

@@ -71,6 +71,13 @@ def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
     assert ("guessed that" in told) == ("# guessed: " in run_file) == ("question,x" not in header)
 
 
+def test_of_rows_that_fit_no_format_those_are_named_that_keep_the_nearest_one_from_fitting():
+    Path("mine.csv").write_text("question,A,B,reference\n" + "What?,this,that,A\n" * 24 + "Who?,me,you,E\n")
+    refused = said("init", "--questions", "mine.csv", status=2)
+    assert "line 26, column 'reference': the reference 'E' is not a choice" in refused
+    assert refused.count("madplug: ") == 1
+
+
 def test_numbers_that_may_count_from_1_are_refused_until_an_option_says_from_where():
     Path("mine.csv").write_text("question,A,B,C,answer\nWhat?,this,that,none,1\n")
     refused = said("init", "--questions", "mine.csv", status=2)

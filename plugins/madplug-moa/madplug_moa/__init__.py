@@ -53,6 +53,8 @@ class Ranker(Paradigm):
 class SelfMixture(Paradigm):
     """Six answers of one model, and an aggregation by the same model: 7 calls.
 
+    Of several models in `debate.models` each answers in turn, which `madplug check` warns of: name one.
+
     Differs from the paper: the number of answers is from memory; `debate.turns.samples` sets it.
     """
 

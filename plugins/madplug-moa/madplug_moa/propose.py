@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from madplug import AccessError, Message, ModelError, Reply, Style, Turn, UnreachableError
+from madplug import AccessError, Message, ModelError, Reply, Style, Turn, UnreachableError, listed
 from madplug_prompting.asking import LengthOptions, ask_for_answer
 from madplug_prompting.prompts import Chat, fill, merged, question_parts, user
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 REFERENCES = """Several models have each answered the user's question. Write one answer that makes the best of theirs: \
 accurate, complete and well ordered. Judge critically what they say, because some of it may be biased or wrong, and \
@@ -49,6 +49,12 @@ class Propose(Style):
     moves = frozenset({"draft", "improve"})
     shows_images = True
     Options = ProposeOptions
+
+    def warn(self, cell: CellFacts) -> Iterable[str]:
+        """Several models write what is meant to be the samples of one."""
+        if cell.wanted == 1 and len(cell.models) > 1:
+            yield (f"one agent's samples are of one model in Self-MoA, and here of {listed(cell.models)} in turn; name "
+                   f"one: debate.models = [\"{cell.models[0]}\"]")
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""

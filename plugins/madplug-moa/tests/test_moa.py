@@ -1,10 +1,11 @@
 import re
+from dataclasses import replace
 
 import pytest
 
 from madplug import AccessError, Plan
 from madplug_moa import Aggregate, AggregateSequence, Losses, Propose, Rank
-from madplug_testing import play
+from madplug_testing import debate_from, play
 
 RUN = """
 metrics = [{use = "moa.losses"}]
@@ -62,6 +63,14 @@ def test_a_model_that_cannot_be_used_at_all_fails_the_debate():
 def test_check_counts_the_calls_that_are_made(run_debate, paradigm, calls):
     result, requests, plan = run_debate(f'paradigm = "moa.{paradigm}"', lambda r: "Final answer: A")
     assert plan.cells[0].worst_calls() == result.calls == len(requests) == calls
+
+
+def test_samples_of_several_models_are_told_apart_from_those_of_one():
+    cell = debate_from("A").cell
+    [told] = Propose().warn(replace(cell, models=("m", "n")))
+    assert told.endswith('of m, n in turn; name one: debate.models = ["m"]')
+    assert not [*Propose().warn(cell)]
+    assert not [*Propose().warn(replace(debate_from("A B").cell, models=("m", "n")))]
 
 
 @pytest.mark.parametrize(("samples", "aggregations"), [(1, 1), (6, 1), (7, 2), (16, 5), (30, 9)])

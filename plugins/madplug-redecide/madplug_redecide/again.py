@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from madplug import StudyResult, UserError
+from madplug import StudyResult, UserError, listed
 from madplug.store import Reader, has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
@@ -70,9 +70,13 @@ async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, s
                      *args: Any, **options: Any) -> dict[str, Any]:
     summary = await run(session, *args, **options)
     if summary["ending"] == "limit":
-        phases = any(cell.phases for cell in session.resolved.plan.cells)
+        plan = session.resolved.plan
+        phases = any(cell.phases for cell in plan.cells)
+        asking = sorted({name for cell in plan.cells for name, metric in cell.metrics.items()
+                         if metric.calls(cell.plan)})
         raise NotPaid(f"decide: calls that are not on record are needed, at most {most:,}, "
                       "which is all that the decision, the phases and the metrics can ask in every debate"
+                      f"{f' (metrics that ask: {listed(asking)})' if asking else ''}"
                       f"{', or fewer with --without-phases' if phases else ''}; nothing was decided")
     return summary
 

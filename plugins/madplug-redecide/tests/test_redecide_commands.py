@@ -28,6 +28,13 @@ class Judge(DecisionProtocol):
     async def at_end(self, debate):
         return Decision((await debate.ask("who is right?", purpose="judge")).text)
 
+class Graded(Metric):
+    '''Asks a model.'''
+    def calls(self, plan):
+        return 1
+    async def score(self, debate, references):
+        return float((await debate.ask("right?", purpose="grade")).text != "")
+
 class Half(Metric):
     '''Scores.'''
     def score(self, debate, references):
@@ -130,6 +137,8 @@ def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, write, tmp_
     done = program(*words, status=2)
     assert "calls that are not on record are needed, at most 6, which is all that the decision," in done.stderr
     assert done.stderr.rstrip().endswith("--pay")
+    more = program(*AGAIN, "--decision", "kit.last_round", "--set", 'metrics=["./mine.py:Graded"]', status=2)
+    assert "can ask in every debate (metrics that ask: mine.py:Graded)" in more.stderr
     assert (paid(tmp_path), (tmp_path / "runs/again").exists()) == (calls, False)
     assert "at most 6 model calls" in program(*words, "--pay", status=0).stderr
     assert paid(tmp_path) == calls + 6
