@@ -281,13 +281,17 @@ def with_settings(folder, cells):
 
 def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, look):
     cells = {"z": {"debate.decision": "z"}} | {
-        f"{d},{n}": {"debate.decision": d, "debate.agents": n} for d in "xy" for n in (3, 5)}
-    debates = [kit.debate(cell, "q", decision="A" if "3" in cell else "B") for cell in cells]
+        f"{d},{n}": {"debate.decision": d, "debate.agents": n} for d in "xy" for n in (10, 3)}
+    scores = {"z": 1.0, "x,3": 0.5, "y,3": 0.5}
+    debates = [kit.debate(cell, "q", metrics={"qa.accuracy": scores.get(cell, 0.0)}) for cell in cells]
     page = look("", folder=with_settings(kit.write(tmp_path / "s", debates), cells))
     expect(page.get_by_text("Not shown: 1 cell without")).to_be_visible()
-    expect(page.locator(".pivot td a")).to_have_text(["1.000", "0.000", "1.000", "0.000"])
+    expect(page.get_by_text("from 0.000 to 0.500")).to_be_visible()
+    expect(page.locator(".pivot thead th")).to_have_text(["3", "10"])
+    expect(page.locator(".pivot tbody th")).to_have_text(["x", "y"])
+    expect(page.locator(".pivot td a")).to_have_text(["0.500", "0.000", "0.500", "0.000"])
     page.locator(".pivot td a").nth(1).click()
-    expect(page.locator("h1")).to_have_text("x,5")
+    expect(page.locator("h1")).to_have_text("x,10")
     go(page, "#/cell/0/")
     page.get_by_label("agents").select_option("3")
     expect(page.locator("a.row")).to_have_count(2)

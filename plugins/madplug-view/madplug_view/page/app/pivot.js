@@ -15,9 +15,12 @@ export function factorsOf(found) {
       factors.set(name, (factors.get(name) ?? new Map()).set(cell, told(value)));
     }
   }
-  return [...factors].map(([name, levels]) => ({ name, levels, values: [...new Set(levels.values())] }))
+  return [...factors].map(([name, levels]) => ({ name, levels, values: inOrder([...new Set(levels.values())]) }))
     .filter(({ values }) => values.length > 1 && values.length <= 60).sort((a, b) => b.levels.size - a.levels.size);
 }
+
+// Numbers by size; anything else as the file has it.
+const inOrder = (values) => (values.every((v) => v.trim() && Number.isFinite(Number(v))) ? values.sort((a, b) => a - b) : values);
 
 export function Pivot({ study, found, query }) {
   const factors = factorsOf(found);
@@ -26,19 +29,20 @@ export function Pivot({ study, found, query }) {
   const rows = named(query.rows);
   const columns = named(query.columns === rows.name ? undefined : query.columns, rows.name);
   const field = (row, column) => found.cells.filter(({ cell }) => rows.levels.get(cell) === row && columns.levels.get(cell) === column);
-  const placed = found.cells.filter(({ cell }) => rows.levels.has(cell) && columns.levels.has(cell)).length;
-  if (!placed) return null;
-  const means = found.cells.map((c) => c.score?.mean).filter((m) => m !== undefined);
+  const placed = found.cells.filter(({ cell }) => rows.levels.has(cell) && columns.levels.has(cell));
+  const shown = ({ values, levels }) => values.filter((value) => placed.some(({ cell }) => levels.get(cell) === value));
+  const means = placed.map((c) => c.score?.mean).filter((m) => m !== undefined);
+  if (!means.length) return null;
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const select = (name, chosen) => html`<label>${name} <select value=${chosen.name} onChange=${(e) => replaceQuery({ ...query, [name]: e.target.value })}>${
     factors.map((f) => html`<option value=${f.name}>${brief(f.name, 50)}</option>`)}</select></label>`;
   return html`<section><div class="bar"><h2>Cells as a grid</h2><div class="bar start">${select('rows', rows)}${select('columns', columns)}</div></div>
     <div class="wide" role="region" aria-label="Cells as a grid" tabindex="0"><table class="pivot">
-    <thead><tr><td></td>${columns.values.map((v) => html`<th scope="col">${brief(v, 40)}</th>`)}</tr></thead>
-    <tbody>${rows.values.map((row) => html`<tr><th scope="row">${brief(row, 60)}</th>${columns.values.map((column) => html`<${Field}
+    <thead><tr><td></td>${shown(columns).map((v) => html`<th scope="col">${brief(v, 40)}</th>`)}</tr></thead>
+    <tbody>${shown(rows).map((row) => html`<tr><th scope="row">${brief(row, 60)}</th>${shown(columns).map((column) => html`<${Field}
       study=${study} cells=${field(row, column)} low=${low} high=${high} />`)}</tr>`)}</tbody></table></div>
     <p class="quiet small">Means of ${found.metric}; the stronger the colour, the higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.${
-      placed < found.cells.length && ` Not shown: ${plural(found.cells.length - placed, 'cell')} without one of the two settings.`}</p></section>`;
+      placed.length < found.cells.length && ` Not shown: ${plural(found.cells.length - placed.length, 'cell')} without one of the two settings.`}</p></section>`;
 }
 
 function Field({ study, cells, low, high }) {
