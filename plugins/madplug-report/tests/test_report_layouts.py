@@ -1,5 +1,6 @@
 """Tables as papers lay them out: metrics, families and cells by name in rows and columns, and what a std is of."""
 
+import re
 import statistics
 from itertools import product
 
@@ -127,7 +128,7 @@ def test_a_table_that_is_asked_for_is_a_chart_with_its_numbers(crossed):
     assert not [c.name for c in charts(build([crossed])) if c.name == "table"]
 
 
-def test_rounds_are_a_violin_with_the_mean(crossed):
+def test_rounds_are_bars_with_the_mean(crossed):
     report = build([crossed])
     (chart,) = (c for c in charts(report) if c.name == "rounds")
     for cell in report["cells"]:
@@ -135,6 +136,8 @@ def test_rounds_are_a_violin_with_the_mean(crossed):
         assert {row["rounds"]: row["debates"] for row in own} == cell["rounds"]
         assert own[0]["mean"] == pytest.approx(sum(row["rounds"] * row["debates"] for row in own) / cell["debates"])
     assert "mean" in chart.svg
+    bars = re.search(r'<g id="rounds-PolyCollection[^>]*>(.*?)</g>\n   <', chart.svg, re.DOTALL)[1]
+    assert bars.count("<path") == len(chart.rows)
 
 
 def test_factors_can_be_averaged_over_and_cells_are_named_without_them(study, kit):

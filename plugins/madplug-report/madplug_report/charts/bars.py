@@ -100,28 +100,27 @@ def seconds(report: Mapping[str, Any]) -> Chart | None:
 
 
 def rounds(report: Mapping[str, Any]) -> Chart | None:
-    """How many rounds debates had: a violin for each cell, and the mean."""
+    """How many rounds debates had: a bar for each number in the row of each cell, and the mean."""
     cells = [c for c in report["cells"] if c["rounds"]]
     if not cells:
         return None
     sheet, axes = row_sheet(report, cells, ("oracle", "unfinished", "samples"))
-    shapes, means = [], []
+    bars, means = [], []
     for y, cell in enumerate(cells):
         ran, whole = cell["rounds"], sum(cell["rounds"].values())
-        places = range(min(ran) - 1, max(ran) + 2)
-        half = [0.44 * ran.get(n, 0) / max(ran.values()) for n in places]
-        shapes.append([*((n, y - h) for n, h in zip(places, half, strict=True)),
-                       *((n, y + h) for n, h in zip(reversed(places), reversed(half), strict=True))])
+        for n, k in ran.items():
+            half = 0.44 * k / max(ran.values())
+            bars.append([(n - 0.2, y - half), (n - 0.2, y + half), (n + 0.2, y + half), (n + 0.2, y - half)])
         means.append(sum(n * k for n, k in ran.items()) / whole)
-    axes.add_collection(PolyCollection(shapes, facecolor=colour("sky"), edgecolor=colour("blue"), linewidth=0.8,
+    axes.add_collection(PolyCollection(bars, facecolor=colour("sky"), edgecolor=colour("blue"), linewidth=0.8,
                                        label="debates that ended after this round"))
     axes.plot(means, range(len(cells)), "|", color=colour("red"), ms=11, mew=2.2, label="mean")
-    axes.set_xlim(0, max(max(c["rounds"]) for c in cells) + 1)
+    axes.set_xlim(min(1, *(min(c["rounds"]) for c in cells)) - 0.5, max(max(c["rounds"]) for c in cells) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("rounds")
     legend(axes, sheet, 2)
-    return sheet.chart("rounds", "Rounds until the end", "Of the debates of a cell that did not fail; the widest place "
-                       "of each shape is the most common number of rounds.",
+    return sheet.chart("rounds", "Rounds until the end", "Of the debates of a cell that did not fail; the highest bar "
+                       "of each row is its most common number of rounds.",
                        [{"cell": c["label"], "rounds": n, "debates": k, "mean": mean}
                         for c, mean in zip(cells, means, strict=True) for n, k in c["rounds"].items()])
 
