@@ -88,12 +88,14 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
     ranked = ([id for id in places if id in by_id] for places in order(read, rank))
     group: Sequence[int | None] = next(filter(None, ranked), [])
     if not group and len(found) > 1:
-        why = f"{why}{unranked(debate)}: "
+        why = f"{why}{unranked(debate)}; "
+    place = "ranked first" if group else "given most often"
     group = group or _most_frequent(by_id)
-    best, names = by_id[group[0]], [seat(debate.agents[id or 0], debate.agents) for id in group]
+    best, names = by_id[group[0]], [debate.agents[id or 0].persona.name for id in group]
     tie = len({by_id[id].key for id in group}) > 1
     how = f"the only answer, of {names[0]}" if len(found) == 1 else \
-        f"shared first place: {' and '.join(names)}; taken: {names[0]}" if tie else f"first: {' and '.join(names)}"
+        f"{place} (a tie): the answers of {_listed(names)}; taken: that of {names[0]}" if tie else \
+        f"{place}: the answer of {_listed(names)}"
     figures: dict[str, float] = {}
     for id, value in scores(read, rank).items():
         if id in by_id and (key := by_id[id].key):
@@ -105,6 +107,12 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
 def unranked(debate: Debate) -> str:
     """Why there is no ranking."""
     return UNREAD if any(noted(m)["odd"] for m in reviews(debate)) else "nothing was ranked"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _most_frequent(by_id: Mapping[int | None, Message]) -> list[int | None]:
@@ -181,12 +189,12 @@ class Chair(Best):
             answer, key = await debate.read(Turn(debate.agents[0], "final"), Reply(text))
             why = "".join(f"chair '{name}' failed ({said}); " for name, said in failures.items())
             if key is None:
-                return by_rank(debate, found, self.options.rank, f"{why}no answer of the chair could be read: ")
+                return by_rank(debate, found, self.options.rank, f"{why}no answer of the chair could be read; ")
             debate.notes["council"]["chair"] = model
             unread = f"; {UNREAD}" if unranked(debate) == UNREAD and not ballots(debate) else ""
             return Decision(key, answer, agreed=True, reason=f"{why}written by the chair, '{model}', "
                             f"from {len(found)} answers{unread}")
-        return by_rank(debate, found, self.options.rank, f"no chair answered ({'; '.join(failures.values())}): ")
+        return by_rank(debate, found, self.options.rank, f"no chair answered ({'; '.join(failures.values())}); ")
 
     def chairs(self, debate: Debate, found: Sequence[Message]) -> list[str | None]:
         """Models, in the order in which they are asked."""
@@ -268,8 +276,8 @@ class Select(Best):
                                 purpose="select", form={"regex": "|".join(str(i + 1) for i in range(len(drawn)))})
         number = read_number(said.text, len(drawn), 1)
         if number is None and (ballots(debate) or not drawn):
-            return by_rank(debate, found, self.options.rank, "no choice could be read: ")
+            return by_rank(debate, found, self.options.rank, "no choice could be read; ")
         picked = drawn[number or 0]
-        who = seat(debate.agents[picked.agent or 0], debate.agents)
+        who = debate.agents[picked.agent or 0].persona.name
         return Decision(picked.key, picked.answer, agreed=number is not None, fallback=number is None,
                         reason=f"selected: {who}" if number is not None else f"no choice could be read: drew {who}")

@@ -133,7 +133,7 @@ def test_with_a_dead_seat_the_others_review_and_an_answer_that_is_left_alone_is_
     assert not any("by a" in said(body) for body in bodies)
     result, _ = held(reply=lambda body: council(body, dead="ac"), more='on_failed_agent = "drop"')
     assert (result.decision.answer, result.calls) == ("by b", 1)
-    assert result.decision.reason == "the only answer, of b"
+    assert result.decision.reason == "the only answer, of Participant 2"
 
 
 def test_two_answers_are_reviewed_and_not_ranked(held):
@@ -145,7 +145,7 @@ def test_two_answers_are_reviewed_and_not_ranked(held):
 
 @pytest.mark.parametrize(("dead", "answer", "reason"), [
     ("a", "chair b", "chair 'a' failed (503); written by the chair, 'b', from 3 answers"),
-    ("abc", "by 1", "no chair answered (503; 503; 503): first: b")])
+    ("abc", "by 1", "no chair answered (503; 503; 503); ranked first: the answer of Agent 2")])
 def test_a_chair_that_fails_is_replaced_and_the_ranking_is_the_last_resort(dead, answer, reason):
     def reply(request):
         if request.purpose == "chair":
@@ -172,14 +172,23 @@ def test_a_ranking_that_cannot_be_read_is_asked_for_once_more_and_then_missing()
     assert [bool(m.data["council"].get("unparsed")) for m in played.messages[2:]] == [False, True]
 
 
-@pytest.mark.parametrize(("models", "told"), [
-    (("m", "n"), "m and n; taken: m"), (("m", "m"), "Agent 1 and Agent 2; taken: Agent 1")])
-def test_a_shared_first_place_is_shown_as_one_by_names_that_differ(models, told):
+def test_a_shared_first_place_is_shown_as_one_by_the_names_of_the_seats():
     rankings = ["FINAL RANKING:\n1. Answer A\n2. Answer B", "FINAL RANKING:\n1. Answer B\n2. Answer A"]
     played = play(styles=[Opinion(), Review(labels="fixed")], turns=Stages(), decision=Best(), rounds=2, agents=2,
-                  replies=["x", "y", *rankings], models=models)
+                  replies=["x", "y", *rankings], models=("m", "n"))
     assert (played.decision.tie, played.decision.agreed) == (True, False)
-    assert played.decision.reason == f"shared first place: {told}"
+    assert played.decision.reason == (
+        "ranked first (a tie): the answers of Agent 1 and Agent 2; taken: that of Agent 1")
+
+
+@pytest.mark.parametrize(("opinions", "tie", "told"), [
+    ("xyx", False, "given most often: the answer of Agent 1 and Agent 3"), ("xyz", True, (
+        "given most often (a tie): the answers of Agent 1, Agent 2 and Agent 3; taken: that of Agent 1"))])
+def test_without_a_ranking_the_most_frequent_answer_is_taken(opinions, tie, told):
+    played = play(styles=[Opinion(), Review(attempts=1)], turns=Stages(), decision=Best(), rounds=2,
+                  replies=[*opinions, "No.", "No.", "No."])
+    assert (played.decision.answer, played.decision.tie, played.decision.fallback) == ("x", tie, True)
+    assert played.decision.reason == f"no ranking could be read; {told}"
 
 
 def test_an_analysis_comes_before_the_answer_and_stays_in_the_notes():
