@@ -144,7 +144,7 @@ def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]],
         return Council(made, chair, method or METHOD)
     if ":" not in chair and (near := nearest(chair, made)):
         raise UserError(f"--chair {chair}: no seat has this name{near} Another model is written PLUGIN:MODEL")
-    return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair, "--chair ")})
+    return Council(made, chair, method or METHOD, {chair: seat(registry, chair, "--chair ")})
 
 
 def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Mapping[str, Any]] | None,
