@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from madplug import Cell, Component, columns, safe
+from madplug import Cell, Component, columns, count, safe
 
 C = TypeVar("C", bound=Component)
 
@@ -55,7 +55,8 @@ def usually(cells: Sequence[Cell]) -> str:
     """The calls of a debate of each cell that makes fewer than the most if every reply can be read."""
     fewer = [f"{made:,} ({safe(cell.slug)})" for cell in cells
              if cell.match is None and (made := expected(cell)) < cell.worst_calls()]
-    return ", ".join(fewer[:MOST_TOLD]) + (f", and {len(fewer) - MOST_TOLD:,} more cells" if fewer[MOST_TOLD:] else "")
+    return ", ".join(fewer[:MOST_TOLD]) + (
+        f", and {count(len(fewer) - MOST_TOLD, 'more cell')}" if fewer[MOST_TOLD:] else "")
 
 
 def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int | None, int, int]:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from madplug import UserError, nearest
+from madplug import UserError, count, nearest
 from madplug_report import sizes
 from madplug_report.analysis import Analysis
 from madplug_report.combining import SPREADS, marginals
@@ -184,9 +184,9 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                             f"{', '.join(cell['mixed'])}; madplug rescore DIR makes all of them again")
     fallen = [c for c in cells if c["outcomes"]["fallback"]]
     if fallen:
+        more = f" and {count(len(fallen) - 6, 'more cell')}" if len(fallen) > 6 else ""
         yield "fallback", (f"decided by a fallback: {', '.join(_fallen(cell) for cell in fallen[:6])}"
-                           f"{f' and {len(fallen) - 6} more cells' * (len(fallen) > 6)}; madplug read DIR --fallback "
-                           "lists them")
+                           f"{more}; madplug read DIR --fallback lists them")
     yield from _left_out(cells)
     yield from _excluded(report)
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
