@@ -1,6 +1,7 @@
 """A debate in which an agent failed says so, before its answer, wherever it is shown."""
 
 import json
+import re
 
 import pytest
 
@@ -29,8 +30,9 @@ def study(program, tmp_path):
 
 
 @pytest.mark.parametrize(("words", "first", "then"), [
-    (("read", "runs/part", "question"), "Partial: Agent 2 failed: ", "Decision [elbe]"),
+    (("read", "runs/part", "question"), "Partial: Agent 2 failed (model 'dead'): ", "Decision [elbe]"),
     (("read", "runs/part"), "partial: elbe", "madplug read DIR"),
+    (("read", "runs/part", "--partial"), "partial: elbe", "1 of 1 debate"),
     (("status", "runs/part"), "partial", "1 done"),
     (("report", "runs/part"), "1 of them partial", "main")])
 def test_a_partial_debate_is_called_so_first(study, program, words, first, then):
@@ -40,6 +42,8 @@ def test_a_partial_debate_is_called_so_first(study, program, words, first, then)
 
 def test_the_run_s_table_and_an_export_say_so(study, program, tmp_path):
     assert "(1 partial)" in study.stdout
+    assert re.search(r"1 of 1 debate of 'main' are partial: an agent failed, and the others decided \(Agent 2 failed "
+                     r"\(model 'dead'\): .*the account is closed.*\); madplug read runs/part --partial", study.stdout)
     program("export", "runs/part", "--output", "out.jsonl")
     row = debate_row(json.loads((tmp_path / "out.jsonl").read_text()))
     assert row["partial"] is True

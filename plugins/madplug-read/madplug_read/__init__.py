@@ -58,13 +58,13 @@ if not TYPE_CHECKING:
 
 @hookimpl
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add `madplug read`, `madplug status`, the option `--watch` of `run`, and lines to `madplug check`."""
+    """Add `madplug read`, `madplug status`, options of `run`, and lines to `madplug check`."""
     from madplug_read.before import add_record
-    from madplug_read.command import read, status, watch
+    from madplug_read.command import read, refused, status, watch
 
     cli.add_command(read)
     cli.add_command(status)
-    cli.commands["run"].params.append(watch)
+    cli.commands["run"].params += [watch, *refused]
     add_record(cli)
 
 

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from madplug import UserError
+
+
+def _refused(name: str, instead: str, **more: Any) -> click.Option:
+    """An option that `run` does not have: whoever gives it is told what to use instead."""
+    def refuse(ctx: click.Context, option: click.Parameter, given: object) -> None:
+        if given:
+            raise UserError(f"run: no option '{name}'; use {instead}")
+
+    return click.Option([name], hidden=True, expose_value=False, callback=refuse, **more)
+
+
+refused = [_refused("--dry-run", "madplug check FILE", is_flag=True), _refused("--limit", "--set dataset.limit=3")]
 watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple=True,
                      help="Show every message as it is recorded: --observe read.watch.")
 
@@ -18,6 +32,8 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
 @click.option("--data", is_flag=True, help="Show in full what plugins recorded: sources, scores, tool calls, notes.")
 @click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
+@click.option("--partial", "traits", flag_value="partial", multiple=True,
+              help="Only debates in which an agent failed and the others decided.")
 @click.option("--changed", "traits", flag_value="changed", multiple=True,
               help="Only debates in which an agent changed its mind.")
 @click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")

@@ -9,8 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from madplug import count
+from madplug import DebateResult, count
 from madplug.store import DebateId, open_study
+from madplug_read.outlines import missing_names
 from madplug_read.studies import beside
 
 MOST_CELLS = 6
@@ -20,8 +21,9 @@ LOOKED_AT = 100
 _TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
     "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
-    "unread": ("in {} an answer, a ballot or another reply could not be read", lambda row: False)}
-"""By the option of `madplug read` that lists them; of the last, the decision's reason says nothing."""
+    "unread": ("in {} an answer, a ballot or another reply could not be read", lambda row: False),
+    "partial": ("{} are partial: an agent failed, and the others decided", lambda row: row["decided"] in (2, 4))}
+"""By the option of `madplug read` that lists them; of those with an unread reply, no reason is compared."""
 
 
 def told(folder: Path) -> Iterator[str]:
@@ -35,14 +37,20 @@ def told(folder: Path) -> Iterator[str]:
             for cell in found[:MOST_CELLS]:
                 rows = (row for row in study.figures(cell.cell) if has(row))
                 ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
-                reasons = Counter(debate.decision.reason for id in ids if (debate := study.result(id))
-                                  and debate.decision)
+                reasons = Counter(_reason(debate, name) for id in ids if (debate := study.result(id)))
                 why = "".join(f" ({reason})" for reason, _ in reasons.most_common(1))
                 many = f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'"
                 yield f"{what.format(many)}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
             if len(found) > MOST_CELLS:
                 yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")
     yield from _unscored(beside(folder, "summary.json").get("cells", ()))
+
+
+def _reason(debate: DebateResult, ending: str) -> str:
+    """Which agents of a partial debate failed, and why; of another, its decision's reason."""
+    if ending == "partial":
+        return "; ".join(missing_names(debate.agents, debate.messages))
+    return debate.decision.reason if debate.decision else ""
 
 
 def _unscored(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:

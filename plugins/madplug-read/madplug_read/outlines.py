@@ -150,15 +150,17 @@ def _who_left(message: Message, agents: Sequence[Agent]) -> str:
 
 
 def missing_names(agents: Sequence[Agent], messages: Iterable[Message]) -> Iterator[str]:
-    """The agents that failed, each with what its model said and, where another model took its place, which."""
-    names = {agent.id: agent.persona.name for agent in agents}
+    """The agents that failed, each with its model, or which took that one's place, and with what its model said."""
+    by_id = {agent.id: agent for agent in agents}
     for m in messages:
         mark: Any = m.data.get("madplug")
         if m.stage != FAILED or m.retracted or not isinstance(mark, Mapping):
             continue
-        instead = f" (model '{mark['model']}' took its place)" if "model" in mark else ""
         for id, why in dict(mark.get("failed") or {}).items():
-            yield f"{names.get(int(id), id)} failed{instead}: {why}"
+            agent = by_id.get(int(id))
+            model = f" (model '{mark['model']}' took its place)" if "model" in mark else \
+                f" (model '{agent.model}')" if agent and agent.model else ""
+            yield f"{agent.persona.name if agent else id} failed{model}: {why}"
 
 
 def _agreement(m: Message) -> bool | None:

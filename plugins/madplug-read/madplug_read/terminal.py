@@ -10,6 +10,7 @@ from rich.text import Text
 
 from madplug import Vote, count, dollars, plain, safe
 from madplug_read.records import Change, Mark, MessageCard, Outline, RoundRow
+from madplug_read.results import MOST_PARTS
 
 COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white", "bold bright_red",
            "bold bright_green", "bold bright_black")
@@ -214,11 +215,23 @@ class _Page:
             yield Text("Not decided yet: the debate is running, or was stopped", style="bold")
         else:
             yield from self._decision()
-        if d.metrics:
-            yield Text("  " + ", ".join(f"{safe(name)} {_number(value)}" for name, value in d.metrics.items()))
+        yield from self.scores()
         yield from self.recorded(d.notes, "notes", 2)
         if d.state != "running":
             yield Text(f"  {_cost(d)}", style="dim")
+
+    def scores(self) -> Iterator[Text]:
+        """The scores of the metrics; those of one that gives several on a line of their own."""
+        groups: dict[str, dict[str, float | None]] = {}
+        for name, value in self.debate.metrics.items():
+            whole, _, part = name.rpartition(".") if name.count(".") > 1 else ("", "", name)
+            groups.setdefault(whole, {})[part] = value
+        for whole, parts in groups.items():
+            told = parts if self.data or len(parts) <= MOST_PARTS or not whole else {
+                part: value for part, value in parts.items() if value}
+            line = ", ".join(f"{safe(part)} {_number(value)}" for part, value in told.items())
+            rest = f"{len(parts) - len(told)} of {len(parts)} are 0 or have no value" if len(told) < len(parts) else ""
+            yield Text(f"  {f'{safe(whole)}: ' if whole else ''}{'; '.join(filter(None, (line, rest)))}")
 
     def _decision(self) -> Iterator[Text]:
         decision = self.debate.decision

@@ -85,6 +85,15 @@ def test_what_plugins_recorded_is_shown_on_a_line_or_in_full(read, tmp_path, wor
     assert (shown.count("a book") == 40) == bool(words)
 
 
+@pytest.mark.parametrize(("words", "line"), [
+    ((), "  m.flips: TT 2; 7 of 8 are 0 or have no value"),
+    (("--data",), "  m.flips: TT 2, f0 0, f1 0, f2 0, f3 0, f4 0, f5 0, rate -")])
+def test_figures_of_a_metric_are_on_a_line_of_their_own(read, tmp_path, words, line):
+    flips = {"m.flips.TT": 2.0} | {f"m.flips.f{i}": 0.0 for i in range(6)} | {"m.flips.rate": None}
+    folder = written(tmp_path / "s", debate("q", metrics={"qa.accuracy": 0.0, **flips, "qa.oracle": 1.0}))
+    assert f"  qa.accuracy 0, qa.oracle 1\n{line}\n" in read(folder, "q", *words).stdout
+
+
 @pytest.mark.parametrize(("words", "samples"), [
     ([], ["c q1", "c q2", "c q3", "c q10", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q10"]),
     (["--undecided"], ["c q3"]), (["--wrong"], ["c q1"]),
@@ -148,10 +157,18 @@ def test_answers_are_coloured_on_a_terminal_and_nowhere_else(study):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["q22"], "there is no debate on sample 'q22'; did you mean 'q2'?"), (["q2", "--cell", "d"], "in cell 'd'"),
+    (["q22"], "there is no debate on sample 'q22'; did you mean 'q2'?"), (["Q3"], "did you mean 'q3'?"),
+    (["q2", "--cell", "d"], "in cell 'd'"),
     (["q2", "--repeat", "7"], "with repeat 7"), (["--cell", "e"], "--cell e: "), (["--repeat", "-1"], "--repeat")])
 def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words, said):
     assert said in read(study, *words, status=2).stderr
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--dry-run"], "run: no option '--dry-run'; use madplug check FILE"),
+    (["--limit", "3"], "run: no option '--limit'; use --set dataset.limit=3")])
+def test_run_says_what_it_has_instead_of_options_of_other_programs(program, words, said):
+    assert said in program("run", "study.toml", *words, status=2).stderr
 
 
 def test_what_was_sent_and_replied_is_shown_on_request(program):
