@@ -258,7 +258,7 @@ def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_t
             of_host = [program.commands.pop("run"), program.commands.pop("check")]
             found |= dict.fromkeys(program.commands, path.parent.name)
             found |= {f"{own.name} {option}": path.parent.name for own in of_host for p in own.params
-                      for option in p.opts}
+                      for option in p.opts if not p.hidden}
     for command in ("gap", "gate", "import", "ratings"):  # the host names no method
         found.pop(command, None)
     assert found == DISTRIBUTIONS
