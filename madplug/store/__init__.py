@@ -10,7 +10,17 @@ from madplug.errors import UserError
 
 if TYPE_CHECKING:
     from madplug.records import DebateId
-    from madplug.store.base import Call, CallFigures, CallRow, CellOverview, Changes, Outcome, Progress, Spent, Totals
+    from madplug.store.base import (
+        Call,
+        CallFigures,
+        CallRow,
+        CellOverview,
+        Changes,
+        DebateProgress,
+        Outcome,
+        Spent,
+        Totals,
+    )
     from madplug.store.encode import sample_digest
     from madplug.store.layout import find_studies, has_study
     from madplug.store.lock import StudyLock, is_running
@@ -19,8 +29,8 @@ if TYPE_CHECKING:
     from madplug.store.sqlite import MemoryStore, Recorder
 
 __all__ = [
-    "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "MemoryStore", "Outcome",
-    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies", "has_study",
+    "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "DebateProgress", "MemoryStore",
+    "Outcome", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies", "has_study",
     "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 

@@ -47,7 +47,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DebateProgress:
     """The progress of one debate."""
 
     outcome: Outcome
@@ -59,7 +59,7 @@ class Progress:
 class Changes:
     """What has been recorded since a cursor."""
 
-    debates: Mapping[DebateId, Progress] = field(default_factory=dict)
+    debates: Mapping[DebateId, DebateProgress] = field(default_factory=dict)
     """The debates that started, got a message or ended."""
     calls: int = 0
     """How many calls were answered."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, parse_json, to_json
-from madplug.store.base import Call, CallFigures, CellOverview, Changes, Progress, Spent, Totals, key_bytes
+from madplug.store.base import Call, CallFigures, CellOverview, Changes, DebateProgress, Spent, Totals, key_bytes
 from madplug.store.compress import RequestReader, unpack_message
 from madplug.store.encode import join
 from madplug.store.layout import NAME
@@ -213,7 +213,7 @@ class Reader:
             tick = last = 0
         rows = self.rows(_CHANGED, (tick,)) if now[0] > tick else ()
         calls = self._one("SELECT count(*) FROM calls WHERE number > ? AND number <= ?", (last, now[1]))[0]
-        return (Changes({DebateId(*row[:3]): Progress(row[3] or "running", row[4]) for row in rows}, calls),
+        return (Changes({DebateId(*row[:3]): DebateProgress(row[3] or "running", row[4]) for row in rows}, calls),
                 ".".join(map(str, now)))
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:

@@ -69,7 +69,7 @@ def dissent(debate: DebateResult) -> dict[str, str]:
     return {debate.agents[id].persona.name: m.answer or "" for id, m in ends.items() if key not in (None, m.key)}
 
 
-class Progress(NamedTuple):
+class QuestionProgress(NamedTuple):
     """How far a running debate is."""
 
     calls: int
@@ -82,7 +82,7 @@ class Progress(NamedTuple):
     """In a line."""
 
 
-def progress(folder: Path) -> Progress:
+def progress(folder: Path) -> QuestionProgress:
     """How far the debate in a directory is: messages are recorded when all seats have answered, calls at once."""
     try:
         with open_study(folder) as study:
@@ -90,12 +90,12 @@ def progress(folder: Path) -> Progress:
     except UserError:
         debate, calls = None, []
     if debate is None:
-        return Progress(0, 0.0, frozenset(), "waiting for its turn")
+        return QuestionProgress(0, 0.0, frozenset(), "waiting for its turn")
     now = 1 + max((m.round for m in debate.messages if m.agent is not None), default=0)
     heard = frozenset(call.agent for call in calls if call.round == now and call.agent is not None)
     costs = [call.cost_usd for call in calls]
-    return Progress(len(calls), None if None in costs else sum(filter(None, costs)), heard,
-                    _stage(debate, now, heard, read(folder / "study.toml", environ={})["cells"][0]["debate"]))
+    return QuestionProgress(len(calls), None if None in costs else sum(filter(None, costs)), heard,
+                            _stage(debate, now, heard, read(folder / "study.toml", environ={})["cells"][0]["debate"]))
 
 
 def _stage(debate: DebateResult, now: int, heard: frozenset[int], table: Mapping[str, Any]) -> str:
