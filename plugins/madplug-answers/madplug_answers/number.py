@@ -46,7 +46,9 @@ _MIXED = regex(r"(?<![\w.,/^])([0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})[ ]{1,2}
                r"(?![\w/^]|[.,][0-9])")
 """A whole number and a fraction below one: `1 1/2`."""
 _OPERAND = regex(r"[\w)\]}%.]")
-_WORKED_OUT = regex(r"\A(?:(?:[^A-Za-z=.\n\\]|\.(?=[0-9])|\\(?:times|cdot|div|left|right|[^A-Za-z\n])(?![A-Za-z])"
+_AMOUNT = r"[$€£]?[0-9][0-9.,]{0,20}(?:[ ][A-Za-z]{1,20}){0,2}\s{0,2}"
+_WORKED_OUT = regex(rf"\A\s{{0,3}}(?:{_AMOUNT}[-+*/×÷]\s{{0,2}}){{1,9}}{_AMOUNT}="
+                    r"|\A(?:(?:[^A-Za-z=.\n\\]|\.(?=[0-9])|\\(?:times|cdot|div|left|right|[^A-Za-z\n])(?![A-Za-z])"
                     r"|(?<=[0-9 )])[xX](?=[0-9 (])){1,80}=){1,3}")
 _BEFORE_SIGN = "=(:,[{<>~≈≤≥+*/"
 
