@@ -31,7 +31,8 @@ READ = {
         "The answer is 12, because 3 times 4 is 12 and not 13.": "12", "The answer is 20 + 8 + 20 = 48.": "48",
         "The answer is 8 since x = 3.": "8", r"Final Solution: $3 \cdot 14 = 42$": "42",
         "Final answer: 3 x 14 = 42": "42",
-        "The answer is 6 apples + 2 green apples = 8 apples.": "8", r"Final answer: \left(2+3\right) \times 2 = 10": "10"},
+        "The answer is 6 apples + 2 green apples = 8 apples.": "8",
+        r"Final answer: \left(2+3\right) \times 2 = 10": "10"},
     "Markdown does not join factors": {"10*5": "5"},
     "thousands are grouped in any way": dict.fromkeys(
         ["1,500,000", "1 500 000", "1’500’000", "1'500'000", "1.500.000", "15,00,000"], "1500000"),
