@@ -9,6 +9,7 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,10 @@ STYLES = [name for name in shipped("style") if name.partition(".")[0] in (
     "styles", "som", "freemad", "mallm", "reconcile", "eot", "baselines") and name not in NOT_HERE]
 BOTH = ["som.debate", "mallm.relay"]  # one in which all speak at the same time, one in which they take turns
 COMBINED = sorted({(p, d, "") for p in PARADIGMS for d in DECISIONS}
-                  | {(p, d, s) for p in BOTH for d in DECISIONS for s in STYLES}
-                  | {(p, d, s) for p in PARADIGMS for d in ("voting.plurality", "consensus.majority") for s in STYLES})
+                  | {(BOTH[(i + j) % 2], d, s) for i, d in enumerate(DECISIONS) for j, s in enumerate(STYLES)}
+                  | {(p, "voting.plurality", s) for p in PARADIGMS for s in STYLES}
+                  | {(p, "consensus.majority", s) for p, s in zip(PARADIGMS, cycle(("styles.simple", "styles.split")))})
+"""Every two of a paradigm, a decision and a style; a consensus takes a style that says who agrees."""
 
 
 def grid(study, combined):

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,18 +54,18 @@ REPLACED = {
 """What must not occur, as a regular expression, and what to write instead."""
 
 
+@cache
 def texts():
-    """The tracked files that people write, by path."""
+    """The tracked files that people write, with their paths."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in listed.splitlines():
-        path = ROOT / name
-        if path.suffix in SUFFIXES and not name.startswith(LEFT_OUT) and path.is_file():
-            yield name, path.read_text(encoding="utf-8")
+    return [(name, (ROOT / name).read_text(encoding="utf-8")) for name in listed.splitlines()
+            if Path(name).suffix in SUFFIXES and not name.startswith(LEFT_OUT) and (ROOT / name).is_file()]
 
 
 @pytest.mark.parametrize(("pattern", "instead"), REPLACED.items(), ids=REPLACED)
 def test_what_was_replaced_is_gone(pattern, instead):
     """If this fails: write what the message says."""
+    quick = re.compile(pattern.removeprefix(r"\b"), re.MULTILINE)  # a pattern that begins with a letter is found faster
     found = [f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}; write: {instead}"
-             for name, text in texts() for match in re.finditer(pattern, text, re.MULTILINE)]
+             for name, text in texts() if quick.search(text) for match in re.finditer(pattern, text, re.MULTILINE)]
     assert not found, "\n".join(found)

@@ -31,7 +31,7 @@ def opened(**options):
         found("qwen-0-5b")
     except ModelError as error:
         pytest.skip(f"no weights: {str(error)[:60]}...")
-    model = Chat(**options)
+    model = Chat(batch_threads=1, **options)  # threads that wait for each other are slow where cores are shared
     asyncio.run(model.open())
     return model
 
@@ -62,7 +62,7 @@ def test_a_regular_expression_a_schema_and_a_grammar_are_enforced(model):
     schema = {"type": "object", "properties": {"answer": {"enum": ["A", "B"]}, "sure": {"type": "boolean"}},
               "required": ["answer", "sure"], "additionalProperties": False}
     *closed, shaped, spelled = ask(
-        model, *(request(form={"regex": CLOSING}, seed=seed, max_tokens=70) for seed in range(4)),
+        model, *(request(form={"regex": CLOSING}, seed=seed, max_tokens=70) for seed in range(2)),
         request(form={"json_schema": schema}, max_tokens=60), request(form={"grammar": 'root ::= "<" [a-c]{3} ">"'}))
     assert all(re.fullmatch(CLOSING, reply.text) for reply in closed)
     assert {reply.usage.raw["finish_reason"] for reply in closed} == {"stop"}

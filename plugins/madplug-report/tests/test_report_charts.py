@@ -15,9 +15,11 @@ from scipy import stats
 from madplug import Decision, Picture, Usage
 from madplug.rows import plain
 from madplug_report.building import build
-from madplug_report.charts import charts, write_figures
-from madplug_report.charts.heat import MIDDLE, SHADES, luminance
-from madplug_report.charts.style import COLOURS, SERIES, css
+from madplug_report.charts import charts, lines, write_figures
+from madplug_report.charts.cost import against
+from madplug_report.charts.curves import curves
+from madplug_report.charts.heat import MIDDLE, SHADES, luminance, surface
+from madplug_report.charts.style import COLOURS, SERIES, css, settings
 
 EVERY = {"accuracy", "cost", "surface", "outcomes", "rounds", "flips", "dynamics", "seconds", "by-round", "lone"}
 _TEXT = re.compile(r'<text style="font-size: ([\d.]+)px;[^"]*?(?:text-anchor: (\w+))?(?:; fill: [^"]*)?" '
@@ -55,8 +57,8 @@ def collisions(svg):
                   if min(c, g) - max(a, e) > 0.5 and min(d, h) - max(b, f) > 0.5]
 
 
-def made_of(report, fit=None):
-    return {c.name: c for c in charts(report, fit)}
+def made_of(report):
+    return {c.name: c for c in charts(report)}
 
 
 def three(kit):
@@ -118,7 +120,8 @@ def cost(study, kit):
             calls, tokens = costs[d.cell.removesuffix(more)]
             return kit.replace(d, calls=calls, tokens=Usage(tokens, 0))
         report = build([study([kit.Drawn(n + more, skill=0.5) for n in costs], samples=30, change=change)])
-        (chart,) = (c for c in charts(report) if c.name == "cost")
+        with settings():
+            chart = against(report)
         assert collisions(chart.svg) == []
         return chart, [t for t, _ in boxes(chart.svg)]
     return cost
@@ -155,8 +158,9 @@ def test_a_chart_that_would_mislead_says_so_on_itself_and_no_other_does(study, k
 @pytest.mark.parametrize("judged", [False, True])
 def test_what_is_right_is_not_shown_where_it_cannot_be_judged(study, kit, judged):
     references = ("A",) if judged else ("the letter A",)
-    made = charts(build([study([kit.Drawn("a")], change=lambda d: kit.replace(d, references=references))]))
-    (flips,) = (c for c in made if c.name == "flips")
+    report = build([study([kit.Drawn("a")], change=lambda d: kit.replace(d, references=references))])
+    with settings():
+        flips = lines.changes(report)
     assert ("wrong to right" in flips.svg, "not spelled as answers are" in flips.caption) == (judged, not judged)
 
 
@@ -217,7 +221,8 @@ def test_the_first_colours_of_lines_are_told_apart_by_everybody(theme, kind):
 @pytest.mark.parametrize("kind", [None, "linear", "log"])
 def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells_with_the_regression_of_scipy(study, kit, kind):
     report = build([study(swept(kit, NAMES[:2], (2, 3, 5, 9), (1,)), samples=12, repeats=2)])
-    made = made_of(report, kind)
+    with settings():
+        made = {chart.name: chart for chart in curves(report, kind)}
     rows = made["over-agents"].rows
     by_name = {(c["factors"]["decision"], float(c["factors"]["agents"])): c["metrics"]["qa.accuracy"]
                for c in report["cells"]}
@@ -261,7 +266,8 @@ def test_a_field_of_zero_has_its_number_and_numbers_stand_out_from_every_shade(s
     report = build([study(swept(kit, NAMES[:1], (2, 3), (1, 2)), samples=4)])
     cell = report["cells"][0]
     cell["metrics"]["qa.accuracy"] = {**cell["metrics"]["qa.accuracy"], "mean": 0.0}
-    assert ">0.00<" in made_of(report)["surface"].svg
+    with settings():
+        assert ">0.00<" in surface(report).svg
     for i in range(256):
         light = luminance(colormaps[SHADES](i))
         assert ((light + 0.05) / 0.05 if light > MIDDLE else 1.05 / (light + 0.05)) >= 4.5
