@@ -20,16 +20,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 from wheels import ROOT, build, distributions
 
 KIT = ("madplug-testing", "hypothesis>=6.100")
+SMOKE = ("-p", "no:hypothesispytest", "--confcutdir=tests/tools", "tests/tools/smoke.py")
+"""What needs no fixtures of other tests."""
 
 
-def test_alone(plugin: Path, scratch: Path, wheels: Path, tests: str) -> tuple[str, int, str]:
+def test_alone(plugin: Path, scratch: Path, wheels: Path, *tests: str | Path) -> tuple[str, int, str]:
     """Install one plugin and run its tests; its name, pytest's status and what it printed."""
     home = scratch / threading.current_thread().name
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     steps = [["uv", "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(home)],
              ["uv", "pip", "install", "--quiet", "--exact", "--python", str(python), "--find-links", str(wheels),
               f"{plugin.name} @ {next(wheels.glob(plugin.name.replace('-', '_') + '-*.whl')).as_uri()}", *KIT],
-             [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", tests]]
+             [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", *tests]]
     for step in steps:
         done = subprocess.run(step, cwd=ROOT, capture_output=True, text=True, check=False,
                               env={**os.environ, "DISTRIBUTION": plugin.name})
@@ -46,8 +48,8 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         wheels = Path(folder) / "wheels"
         build(wheels)
-        tests = {p: str(p.relative_to(ROOT)) if names else "tests/tools/smoke.py" for p in chosen}
-        for name, status, output in pool.map(lambda p: test_alone(p, Path(folder), wheels, tests[p]), chosen):
+        done = pool.map(lambda p: test_alone(p, Path(folder), wheels, *([p] if names else SMOKE)), chosen)
+        for name, status, output in done:
             last = output.strip().splitlines()[-1] if output.strip() else ""
             counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}
             passed += counts.get("passed", 0)

@@ -18,7 +18,7 @@ import pytest
 from madplug.cli.program import main
 from madplug.options import NESTED
 from madplug.registry.installed import Registry
-from madplug_testing.contracts import CONTRACTS, ComponentContract, ParadigmContract, contract_tests
+from madplug_testing.contracts import CONTRACTS, ComponentContract, ParadigmContract, contract_tests, heavy_imports
 
 DISTRIBUTION = os.environ.get("DISTRIBUTION", "madplug-testing")
 MODULE = DISTRIBUTION.replace("-", "_")
@@ -57,8 +57,14 @@ def test_the_plugin_loads_without_a_problem():
     assert ended.value.code == 0
 
 
+@pytest.fixture(scope="module")
+def imported_at_once():
+    """One interpreter for all modules."""
+    heavy_imports(sorted({offer.component.__module__ for offer in OFFERS}))
+
+
 @pytest.mark.parametrize(("offer", "test"), CASES, ids=[f"{o.kind} {o.name} {t}" for o, t in CASES])
-def test_a_component_keeps_what_it_can_keep_alone(offer, test):
+def test_a_component_keeps_what_it_can_keep_alone(offer, test, imported_at_once):
     made = test in ("test_its_options_can_be_written_down_and_read_back", "test_making_it_is_cheap")
     fields = offer.component.Options.model_fields.values()
     if made and any(field.is_required() or (NESTED in field.metadata and field.default) for field in fields):
