@@ -166,18 +166,19 @@ def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):
 
     head = {"name": "same", "dataset": {"use": "puzzles.arithmetic"},
             "models": {"m": {"use": "openai.chat", "model": "m"}}, "oracle": True}
-    for offer in Registry().offers("paradigm"):
+    registry = Registry()
+    for offer in registry.offers("paradigm"):
         short, long = tmp_path / "short.toml", tmp_path / "long.toml"
         agents = {} if "agents" in offer.component.debate else {"agents": 3}
         short.write_text(tomli_w.dumps({**head, "debate": {"paradigm": offer.name, **agents}}))
         long.write_text(tomli_w.dumps({**head, "debate": {**offer.component.debate, **agents}}))
         try:
-            resolved = load(short)
+            resolved = load(short, registry=registry)
         except UserError as error:
             if offer.name.startswith("replay."):
                 continue  # its personas come from recorded debates
             raise AssertionError(f"{offer.name}: {error}") from None
-        assert resolved.identity == load(long).identity, offer.name
+        assert resolved.identity == load(long, registry=registry).identity, offer.name
 
 
 def test_no_file_names_a_registry_host_or_a_place_of_one_machine():

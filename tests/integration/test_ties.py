@@ -29,9 +29,11 @@ def replies(request):
     return "CAB"[request.agent] if request.purpose == "extract" else "hm"
 
 
+REGISTRY = Registry()
+
+
 def component(kind, name, **options):
-    found = {offer.name: offer.component for offer in Registry().offers(kind)}
-    return found[name](**options)
+    return REGISTRY.find(kind, name).component(**options)
 
 
 def decided(name, seed, tie="random"):

@@ -15,7 +15,7 @@ from scipy import stats
 from madplug import Decision, Picture, Usage
 from madplug.rows import plain
 from madplug_report.building import build
-from madplug_report.charts import charts, lines, write_figures
+from madplug_report.charts import charts, lines
 from madplug_report.charts.cost import against
 from madplug_report.charts.curves import curves
 from madplug_report.charts.heat import MIDDLE, SHADES, luminance, surface
@@ -74,11 +74,11 @@ def swept(kit, decisions, agents, rounds):
     return kit.sweep(lambda levels: 0.4 + 0.03 * levels["agents"], decision=decisions, agents=agents, rounds=rounds)
 
 
-@pytest.mark.parametrize("cells", [1, 3, 12, 144])
+@pytest.mark.parametrize("cells", [1, 3, 12, 72])
 def test_labels_do_not_collide_and_no_colour_and_no_name_inside_a_picture_is_another_s(study, kit, cells):
     drawn = {1: lambda: [kit.Drawn("only", rounds=3)], 3: lambda: three(kit),
              12: lambda: swept(kit, NAMES[:3], (2, 3), (1, 4)),
-             144: lambda: swept(kit, NAMES, (2, 3, 4, 5, 7, 10), (1, 2, 3, 5))}[cells]()
+             72: lambda: swept(kit, NAMES, (2, 4, 10), (1, 2, 3, 5))}[cells]()
     made = charts(build([study(drawn, samples=12, repeats=1 if cells > 12 else 2)]))
     swept_charts = {"surface", "over-agents", "over-rounds"}
     assert {c.name for c in made} == (EVERY - swept_charts if cells < 12 else EVERY | swept_charts)
@@ -289,16 +289,6 @@ def test_votes_are_counted_with_every_presentation(study, kit, numbers, scores, 
             for row in report["cells"][0]["alterations"]} == {name: (4, *found) for name, found in rates.items()}
     assert {row["presentation"]: (row["undecided"], row["right"])
             for row in made_of(report)["alterations"].rows} == rates
-
-
-def test_every_chart_is_a_file_of_each_kind_with_its_numbers(study, kit, tmp_path):
-    made = charts(build([study(swept(kit, NAMES[:2], (2, 3), (1, 2)), samples=6, repeats=3)]))
-    written = {path.name: path.read_bytes() for path in write_figures(made, tmp_path / "figures")}
-    for chart in made:
-        for kind, beginning in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
-            assert written[f"{chart.name}.{kind}"].startswith(beginning)
-        head, *rows = written[f"{chart.name}.csv"].decode().splitlines()
-        assert rows, head
 
 
 # Pictures that plugins bring as data

@@ -344,11 +344,20 @@ def test_texts_of_debates_are_not_kept_while_they_are_read(study, kit):
     assert many - few < 300 * 2_000
 
 
-def test_the_same_studies_give_the_same_report_and_figures_to_the_byte(study, kit, program, tmp_path):
-    folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=20, repeats=2)
+BEGINNINGS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG", "csv": b""}
+
+
+def test_every_chart_is_a_file_of_each_kind_with_its_numbers_and_the_same_to_the_byte_for_the_same_studies(
+        study, kit, program, tmp_path):
+    folder = study(kit.sweep(decision=("a", "b"), agents=(2, 3), rounds=(1, 2)), samples=6, repeats=3)
     for name in ("one", "two"):
         program("report", folder, "--output", tmp_path / name, "--figures", status=0)
     one, two = ({path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
                 for name in ("one", "two"))
-    assert len(one) > 20
     assert one == two
+    figures = {path: written for path, written in one.items() if path.parent.name == "figures"}
+    assert {path.stem for path in figures} >= {"accuracy", "cost", "surface", "over-agents", "over-rounds", "repeats"}
+    for path, written in figures.items():
+        assert {path.with_suffix(f".{kind}") for kind in BEGINNINGS} <= figures.keys()
+        assert written.startswith(BEGINNINGS[path.suffix[1:]])
+        assert path.suffix != ".csv" or written.count(b"\n") > 1, path
