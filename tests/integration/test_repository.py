@@ -164,7 +164,7 @@ def test_listing_every_component_imports_and_builds_only_what_that_takes_and_war
 def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):
     import tomli_w
 
-    head = {"name": "same", "dataset": {"use": "puzzles.arithmetic"},
+    head = {"name": "same", "dataset": {"use": "puzzles.booleans"},
             "models": {"m": {"use": "openai.chat", "model": "m"}}, "oracle": True}
     registry = Registry()
     for offer in registry.offers("paradigm"):
