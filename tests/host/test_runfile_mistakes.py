@@ -54,7 +54,7 @@ def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, messa
 
 @pytest.mark.parametrize(("setting", "message"), [
     ("models.n.letters=AB", "models.n: does not name a model, so that it changes nothing; there is only m"),
-    ("models.M.letters=AB", "models.M: does not name a model, so that it changes nothing; there is only m"),
+    ("models.M.letters=AB", "models.M: does not name a model, so that it changes nothing; did you mean 'm'?"),
     ("services.n.size=1", "services.n: does not name a service, so that it changes nothing; there are none"),
     ("sweep={'models.n.letters' = ['AB', 'CD']}",
      "models.n: does not name a model, so that it changes nothing; there is only m"),

@@ -214,6 +214,7 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
     cell = replace(cell, decision=Ask(), styles=[replace(cell.styles[0], style=Says())])
     assert nearest_settings(cell, 12) == found
     assert usually([cell, debate_from("A B C").cell]) == f"{found[3]} ({cell.slug})"
+    assert usually([cell] * 7).endswith(f"{found[3]} ({cell.slug}), and 1 more cell")
     assert usually([replace(cell, casting=Casts())]) == f"{found[3] + 1} ({cell.slug})"
 
 
