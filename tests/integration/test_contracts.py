@@ -129,7 +129,8 @@ def preset(offer):
 def cell(paradigm):
     """A preset's debate, resolved."""
     size = {} if "agents" in registry().find("paradigm", paradigm).component.debate else {"agents": 3}
-    table = {"models": {"m": {"use": "openai.chat", "model": "m"}}, "answers": "answers.choice", "oracle": True,
+    table = {"models": {"m": {"use": "openai.chat", "model": "m"}}, "oracle": True,
+             "answers": "answers.yesno" if paradigm == "council.jury" else "answers.choice",
              "debate": {"paradigm": paradigm, **size}}
     return Resolver(table, ROOT, registry(), recorded=True).resolve().plan.cells[0]
 

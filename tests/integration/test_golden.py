@@ -25,7 +25,8 @@ CHOICE = {"id": "q1", "question": "Which one?", "choices": ["one", "two", "three
 TEXT = {"id": "q1", "question": "Who sang there?", "context": ["A choir sang in the hall."], "reference": "the choir"}
 WORDS = "The task in words."
 ROWS = {"oversight": TEXT | {"choices": ["the choir", "nobody"], "reference": "A"},
-        "vision": CHOICE | {"images": [IMAGE]}, "voting_text": TEXT}
+        "vision": CHOICE | {"images": [IMAGE]}, "voting_text": TEXT,
+        "jury": {"id": "q1", "question": "Did a choir sing there?", "reference": "yes"}}
 """The questions of methods with such names, if another than `CHOICE`."""
 METHODS = sorted(path.stem for path in GOLDEN.iterdir())
 
@@ -41,8 +42,9 @@ def debate_of(name):
     """A method's debate. Agents differ, and never agree."""
     script = Agents("ABCDABCDAB", agree=False, split=9, judged=("", "B"), disagree=(1,))
     row = next((row for part, row in ROWS.items() if part in name), CHOICE)
+    top = 'answers = "answers.yesno"' if row["reference"] == "yes" else ""
     with tempfile.TemporaryDirectory() as folder:
-        return exchanged(Path(folder), on_record(name)[0], script, row, dataset=f', instruction = "{WORDS}"')
+        return exchanged(Path(folder), on_record(name)[0], script, row, dataset=f', instruction = "{WORDS}"', top=top)
 
 
 def written(name):

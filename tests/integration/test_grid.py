@@ -230,7 +230,8 @@ def test_every_paradigm_that_calls_a_model_is_counted():
 @pytest.mark.parametrize("paradigm", NEVER)
 def test_a_debate_that_nothing_ends_costs_what_the_arithmetic_says(study, paradigm):
     agents = Agents(DIFFER, agree=False, split=9999, judged=("", "", "", "B"))
-    assert calls(study, f'paradigm = "{paradigm}"', agents) == NEVER[paradigm]
+    more = 'answers = "answers.yesno"' if paradigm == "council.jury" else ""
+    assert calls(study, f'paradigm = "{paradigm}"', agents, more) == NEVER[paradigm]
 
 
 TWO_MORE = "\n".join(f'models.{name} = {{use = "openai.chat", model = "{name}", base_url = "http://127.0.0.1:9/v1"}}'
