@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import UserError, count, dollars, safe
-from madplug.store import has_study, open_study
+from madplug import Reader, UserError, count, dollars, plain, safe
+from madplug.store import has_study, open_study, sample_digest
 
 if TYPE_CHECKING:
     from madplug.study import ResolvedStudy
+
+COMPARED = 1000
+"""Rows of a data set that are compared with what is on record."""
 
 
 def add_record(cli: click.Group) -> None:
@@ -31,36 +34,65 @@ def add_record(cli: click.Group) -> None:
 
 def before(resolved: ResolvedStudy) -> Iterator[str]:
     """A line about the records in the study's directory, and one about its limits, if there are any."""
-    done: Mapping[str, int] = {}
     paid: Mapping[str, float] = {}
     try:
         if has_study(resolved.folder):
-            done, paid = _records(resolved.folder)
+            with open_study(resolved.folder) as study:
+                totals = study.totals()
+                paid = {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}
+                yield from _on_record(resolved, study, paid)
     except (UserError, OSError) as error:  # the run file is as it should be all the same
         yield str(error)
         return
-    if any(done.values()) or any(paid.values()):
-        usd = f", ${dollars(paid['cost_usd'])}" if paid["cost_usd"] else ""
-        yield (f"on record in {resolved.folder}: {count(sum(done.values()), 'debate')}{_left(resolved, done)}; "
-               f"{count(int(paid['calls']), 'call')} paid, {count(int(paid['tokens']), 'token')}{usd}")
     most = resolved.plan.limits.model_dump(exclude_none=True)
     if texts := [_limit(name, most[name], paid.get(name, 0)) for name in most]:
         yield f"[limits] stops the study at {', or '.join(texts)}"
 
 
-def _records(folder: Path) -> tuple[Mapping[str, int], Mapping[str, float]]:
-    """How many debates of each cell are done, and what was paid, by the names of the limits."""
-    with open_study(folder) as study:
-        totals = study.totals()
-        return ({cell.cell: cell.done for cell in study.overview()},
-                {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd})
+def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]) -> Iterator[str]:
+    """What is on record, and what of it counts for the run file."""
+    from madplug.study import check_facts, conflicts
+
+    check_facts(study, resolved.folder)
+    done = {(cell, sample, repeat): digest for cell, sample, repeat, digest in study.rows(
+        "SELECT cell, sample, repeat, digest FROM debates WHERE outcome = 'done'") if isinstance(repeat, int)}
+    if not (done or any(paid.values())):
+        return
+    usd = f", ${dollars(paid['cost_usd'])}" if paid["cost_usd"] else ""
+    there = (f"on record in {resolved.folder}: {count(len(done), 'debate')}{{}}; {count(int(paid['calls']), 'call')} "
+             f"paid, {count(int(paid['tokens']), 'token')}{usd}")
+    identity = study.fact("identity") or {}
+    known = {**(study.fact("known_cells") or {}), **identity.get("cells", {})}
+    if found := conflicts({**identity, "cells": known}, plain(resolved.identity)):
+        more = f" and {count(len(found) - 1, 'more difference')}" if found[1:] else ""
+        yield there.format("")
+        yield (f"warning: they were run with other settings ({found[0]}{more}), so that run refuses: it takes another "
+               "directory, with --output, or another name for a changed cell")
+        return
+    left, changed = _left(resolved, done)
+    yield there.format("" if left is None else f", {left:,} left to run")
+    if changed:
+        yield f"warning: {count(changed, 'sample')} changed since then; the debates are run, and paid, again"
 
 
-def _left(resolved: ResolvedStudy, done: Mapping[str, int]) -> str:
-    """How many of the run file's debates are left, if the data sets know how many there are."""
-    sizes = {cell.slug: cell.dataset.size() if cell.dataset else None for cell in resolved.plan.cells}
-    known = [size * resolved.plan.repeats - done.get(cell, 0) for cell, size in sizes.items() if size is not None]
-    return f", {sum(max(0, left) for left in known):,} left to run" if len(known) == len(sizes) else ""
+def _left(resolved: ResolvedStudy, done: Mapping[tuple[str, str, int], str]) -> tuple[int | None, int]:
+    """How many of the run file's debates are left, if that is known, and how many samples are not as on record.
+
+    Of a large data set, the first rows are compared.
+    """
+    left: int | None = 0
+    changed = set[str]()
+    for cell in resolved.plan.cells:
+        size = cell.dataset.size() if cell.dataset else None
+        ours = {key: digest for key, digest in done.items() if key[0] == cell.slug and key[2] < resolved.plan.repeats}
+        left = None if size is None or left is None else left + size * resolved.plan.repeats - len(ours)
+        for sample, references in islice(cell.dataset.samples() if cell.dataset and ours else (), COMPARED):
+            digest = sample_digest(sample, references)
+            other = sum(ours.get((cell.slug, sample.id, repeat), "") not in ("", digest)
+                        for repeat in range(resolved.plan.repeats))
+            left = left if left is None else left + other
+            changed |= {sample.id} if other else set()
+    return left if left is None else max(left, 0), len(changed)
 
 
 def _limit(name: str, most: float, paid: float) -> str:

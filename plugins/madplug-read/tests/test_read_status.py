@@ -100,6 +100,13 @@ def test_check_tells_what_of_a_grown_study_is_paid_and_left_and_where_its_limits
     told = program(*grown, *limits).stdout
     assert "on record in runs/study: 6 debates, 2 left to run; 24 calls paid, 264 tokens, $24.00\n" in told
     assert "[limits] stops the study at 25 calls (24 so far), or $3.00 ($24.00 so far), or 60 seconds" in told
+    other = program(*grown, "--set", "seed=5").stdout
+    assert "warning: they were run with other settings (seed was 0 and is now 5), so that run refuses" in other
+    assert "left to run" not in other
+    with closing(sqlite3.connect("runs/study/study.db")) as db, db:
+        db.execute("UPDATE debates SET digest = 'other' WHERE sample = 'q0001'")
+    told = program(*grown).stdout
+    assert ("6 debates, 3 left to run" in told, "warning: 1 sample changed since then" in told) == (True, True)
     Path("runs/study/study.db").write_bytes(b"no records" * 99)
     assert "runs/study: " in program(*grown, status=0).stdout
 
