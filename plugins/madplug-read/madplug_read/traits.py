@@ -18,6 +18,7 @@ TRAITS: Mapping[str, str] = {
     "right_to_wrong": "an agent went from a right to a wrong answer",
     "wrong_to_right": "an agent went from a wrong to a right answer",
     "minority_right": "at first most agents were wrong or not read, and at least one was right",
+    "majority_lost": "at first more than half of the agents were right, and the decision is wrong",
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
@@ -37,8 +38,7 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
     if result.unread:
         found.add("ballot_unread")
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
-    if _minority_right(next((row for row in marks if any(m.key is not None for m in row)), ())):
-        found.add("minority_right")
+    found |= {*_at_first(next((row for row in marks if any(m.key is not None for m in row)), ()), right)}
     if any(m.state == "unread" for row in marks for m in row):
         found.add("unread")
     if any(m.retracted for m in result.messages):
@@ -70,7 +70,10 @@ def _of_changes(changes: Sequence[Change]) -> Iterator[str]:
             yield "wrong_to_right"
 
 
-def _minority_right(marks: Sequence[Mark]) -> bool:
-    """An unread answer is a wrong one here: it is known not to be right."""
+def _at_first(marks: Sequence[Mark], right: bool | None) -> Iterator[str]:
+    """Which side was right in the first answers. One that could not be read is known not to be right."""
     grades = [m.right if m.key is not None else False for m in marks if m.state in ("answer", "unread")]
-    return grades.count(False) * 2 > len(grades) and True in grades
+    if grades.count(False) * 2 > len(grades) and True in grades:
+        yield "minority_right"
+    if grades.count(True) * 2 > len(grades) and right is False:
+        yield "majority_lost"

@@ -86,6 +86,7 @@ def test_the_vote_stands_from_round_to_round_and_what_was_said_before_has_a_row_
 @pytest.mark.parametrize(("text", "more", "wanted"), [
     (TALKED_OUT, {}, {"wrong", "changed", "right_to_wrong", "minority_right"}),
     ("1 0 A\n1 1 A\n1 2 B", {"decision": "A"}, {"right"}),
+    ("1 0 A\n1 1 A\n1 2 B\n2 0 B", {"decision": "B"}, {"wrong", "changed", "right_to_wrong", "majority_lost"}),
     ("1 0 B\n2 0 A", {"decision": "A"}, {"right", "changed", "wrong_to_right"}),
     ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread", "ballot_unread"}),
     ("1 0 -\n2 0 A", {"decision": "A"}, {"right", "unread"}),
@@ -100,7 +101,7 @@ def test_the_vote_stands_from_round_to_round_and_what_was_said_before_has_a_row_
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
-], ids=["talked out", "right", "corrected", "unread", "read in the end",
+], ids=["talked out", "right", "a majority lost", "corrected", "unread", "read in the end",
         "the last unread", "a vote instead", "no voter's", "no answer asked for", "an unread ranking",
         "retracted and altered", "a fallback after a tie", "undecided", "failed", "running",
         "an agent without a vote"])

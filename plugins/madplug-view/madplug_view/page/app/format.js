@@ -21,7 +21,13 @@ export const whole = (n) => Math.round(n).toLocaleString('en');
 export const plural = (n, noun) => `${whole(n)} ${noun}${n === 1 ? '' : 's'}`;
 
 export function score(x) {
-  return x === null || x === undefined ? '–' : Math.abs(x) >= 1000 ? whole(x) : x.toFixed(3);
+  return x === null || x === undefined ? '–' : Math.abs(x) >= 1000 ? whole(x) : rounded(x, 3);
+}
+
+// As Python rounds, and so the terminal and the report: a half goes to the even digit.
+export function rounded(x, digits) {
+  const scaled = x * 10 ** digits, below = Math.floor(scaled);
+  return (scaled - below === 0.5 ? (below + below % 2) / 10 ** digits : x).toFixed(digits);
 }
 
 export function money(x) {

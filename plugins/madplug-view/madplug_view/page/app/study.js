@@ -148,6 +148,7 @@ function Charts({ study, many }) {
 }
 
 const PLACES = [
+  ['a right majority ended with a wrong answer', 'majority_lost'],
   ['a right minority was talked out of its answer', 'wrong,right_to_wrong,minority_right'],
   ['a wrong majority was put right', 'right,wrong_to_right,minority_right'], ['an agent changed its mind', 'changed'],
   ['nothing was decided', 'undecided'], ['a fallback decided', 'fallback'], ['something failed', 'failed'],
