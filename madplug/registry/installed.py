@@ -8,9 +8,12 @@ invalid, becomes a problem with its distribution and version; the others are not
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from madplug.text import a, safe
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
+_OF_HOST = re.compile(r"madplug(?![\w.-])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,19 +258,36 @@ class Registry:
 
 # Distributions
 
-def installed() -> Iterator[Source]:
+def installed() -> Sequence[Source]:
     """The plugins that installed distributions declare."""
+    return _installed(tuple((place := entry or os.getcwd(), _changed(place)) for entry in sys.path))
+
+
+def _changed(place: str) -> int:
+    """When something was installed there or removed; 0 where nothing is."""
+    try:
+        return os.stat(place).st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _installed(places: tuple[tuple[str, int], ...]) -> Sequence[Source]:
+    """Looked for once: a program makes several registries, and a hundred files are read for each."""
+    found = []
     for point in metadata.entry_points(group="madplug"):
         facts: Any = point.dist.metadata  # each of the distribution's own properties would parse it again
-        yield Source(point.name, point.load, facts["Name"], facts["Version"], facts.get_all("Requires-Dist") or ())
+        found.append(Source(point.name, point.load, facts["Name"], facts["Version"],
+                            facts.get_all("Requires-Dist") or ()))
+    return found
 
 
 def _for_another(source: Source) -> str | None:
     """Why a plugin is not loaded: its distribution requires another version of madplug."""
     from packaging.requirements import Requirement
 
-    for need in map(Requirement, source.requires):
-        if need.name == "madplug" and not need.marker and not need.specifier.contains(__version__, prereleases=True):
+    for need in map(Requirement, filter(_OF_HOST.match, source.requires)):
+        if not need.marker and not need.specifier.contains(__version__, prereleases=True):
             return (f"is built for madplug {need.specifier}, and this is {__version__}; "
                     f"pip install --upgrade madplug {source.distribution}")
     return None
