@@ -227,7 +227,7 @@ def about(debate: DebateResult) -> Iterator[str]:
                   for id, place in ranked.get("places", {}).items()]
         yield safe(decision.reason) + (f"; mean places: {', '.join(places)}" if places else "")
         for name, answer in dissent(debate).items():
-            yield f"{safe(name)} dissents: {safe(answer)}"
+            yield f"{safe(name)} answered otherwise: {safe(answer)}"
     else:
         yield _support(debate)
     tokens = debate.tokens

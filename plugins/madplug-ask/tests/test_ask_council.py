@@ -84,7 +84,7 @@ def test_a_dead_seat_or_chair_is_told_first_with_the_provider_s_words(ask, words
 def test_who_ends_on_another_choice_is_named(ask):
     _, stdout, stderr = ask("--council", "three", "--choice", "North", "--choice", "South")
     assert stdout == "A) North\n"
-    assert re.findall("(.*) dissents: (.*)\n", stderr) == [("c", "B")]
+    assert re.findall("(.*) answered otherwise: (.*)\n", stderr) == [("c", "B")]
 
 
 def test_nothing_is_asked_in_a_dry_run_and_nothing_paid_is_lost_where_it_cannot_be_exported(ask, endpoint):

@@ -355,7 +355,7 @@ def _words(answer: Answer) -> Iterator[str]:
     yield from (f"Not heard: {line}" for line in answer.missing)
     yield answer.answer or ""
     yield answer.decided_by and f"({answer.decided_by})"
-    yield "\n".join(f"{name} dissents: {said}" for name, said in answer.dissent.items())
+    yield "\n".join(f"{name} answered otherwise: {said}" for name, said in answer.dissent.items())
     yield "\n".join(f"{vote['seat']}: {vote['vote']}. {vote['reason']}" for vote in answer.votes)
     yield f"{answer.text}\n\n(page {answer.page} of {answer.pages})" if answer.text else ""
     yield answer.turn.model_dump_json() if answer.turn else ""

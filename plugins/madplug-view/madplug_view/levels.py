@@ -8,6 +8,9 @@ from typing import Any
 FILES = "the file's"
 """The paradigm of a cell that names none: `[debate]`, of which a study records the parts."""
 
+MATCHED = "matched"
+"""The agents of a cell that is matched to another one, which are as many as that one's debate allows."""
+
 
 def levels(settings: Mapping[str, Mapping[str, Any]], resolved: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """By cell: every setting that any cell names, as this cell names or inherits it; left out where it has none.
@@ -23,6 +26,8 @@ def levels(settings: Mapping[str, Mapping[str, Any]], resolved: Mapping[str, Any
                 found[cell][key] = next(same, _short(values[cell], list(values.values())))
             elif key not in own and key == "debate.paradigm":
                 found[cell][key] = FILES
+            if key == "debate.agents" and _resolved(resolved.get(cell), "match.cell") is not None:
+                found[cell][key] = MATCHED
     return found
 
 

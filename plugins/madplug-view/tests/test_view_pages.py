@@ -12,6 +12,7 @@ from tests_support import chromium
 from madplug import DebateId
 from madplug.store import open_recorder
 from madplug_view import export, studies
+from madplug_view.levels import levels
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
 expect = sync_api.expect
@@ -309,6 +310,11 @@ def test_what_a_cell_inherits_stands_in_the_grid_like_what_others_name(kit, tmp_
     expect(page.locator(".pivot tbody th")).to_have_text(["2", "4"])
     assert page.locator(".pivot td a").count() == 3
     expect(page.get_by_text("Not shown")).to_have_count(0)
+
+
+def test_a_matched_cell_has_as_many_agents_as_the_other_one_allows():
+    resolved = {"sc": {"debate": {"agents": 5}, "match": {"cell": "som", "by": "calls"}}}
+    assert levels({"som": {"debate.agents": 3}, "sc": {}}, resolved)["sc"]["debate.agents"] == "matched"
 
 
 def test_every_page_of_an_oracles_study_says_so_and_cells_are_chosen_by_name(kit, tmp_path, look):

@@ -75,7 +75,10 @@ class Plurality(DecisionProtocol):
         votes = tuple(self._vote(agent, answers) for agent in debate.voters if agent.id in asked)  # others cast no vote
         scores = {key: float(count) for key, count in Counter(key for key, _ in answers.values()).items()}
         if not scores:
-            return Decision(None, votes=votes, reason="no voter gave an answer that could be read")
+            why = "no voter gave an answer that could be read"
+            if not every and any(m.key is not None for m in debate.transcript.messages):
+                why += f' in round {debate.round}; scope = "latest" counts earlier ones'
+            return Decision(None, votes=votes, reason=why)
         most = f"{max(scores.values()):g} of {len(debate.voters)} voters"
         leading = leaders(scores)
         chosen = break_tie(debate, leading, self.options.tie, f"voting.plurality:tie:{debate.round}")

@@ -54,7 +54,7 @@ function Outcome({ state, draft }) {
   return html`<section class="question-box outcome" aria-labelledby="answer"><h2 id="answer">Answer${!state.answer && draft ? ', being written' : ''}</h2>
     ${(state.answer || draft) && html`<${Rich} text=${state.answer || draft} />`}
     ${state.tie && html`<p class="quiet">It was a tie.</p>`}
-    ${Object.entries(state.dissent ?? {}).map(([seat, answer]) => html`<p class="small"><b>${brief(seat, 40)}</b> dissents: ${brief(answer, 200)}</p>`)}
+    ${Object.entries(state.dissent ?? {}).map(([seat, answer]) => html`<p class="small"><b>${brief(seat, 40)}</b> answered otherwise: ${brief(answer, 200)}</p>`)}
     ${state.votes?.length > 0 && html`<ul class="plain">${state.votes.map((v) => html`<li><b>${brief(v.seat, 40)}</b>: ${brief(v.vote, 20)}${
       v.confidence === null ? '' : `, ${Math.round(v.confidence * 100)}% sure`}${v.reason && html` <span class="quiet">${brief(v.reason, 400)}</span>`}</li>`)}</ul>`}
     ${state.analysis && html`<details><summary>analysis of the answers</summary><p class="quiet small">${
