@@ -1,12 +1,9 @@
 """The figures of a study: means over everything, spread over repeats, honest intervals."""
 
-import random
-
 import pytest
 
 from madplug.store import CellOverview
 from madplug.study import intervals
-from madplug.study.intervals import t_quantile
 from madplug.study.summary import CellScores
 
 
@@ -60,31 +57,6 @@ def test_the_mean_is_over_samples_where_repeats_have_unequally_many():
     assert found["n"] == 3
     low, high = found["ci95"]
     assert low < found["mean"] < high
-
-
-def test_quantiles_of_students_t_agree_with_scipy():
-    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
-    for freedom in (*range(1, 30), 99, 200, 201, 1000, 99_999):
-        assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=1e-8)
-
-
-def test_intervals_agree_with_statsmodels_on_random_scores():
-    """Of single shares with Wilson's, of means with those of a regression whose errors are clustered by sample."""
-    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is not installed")
-    api = pytest.importorskip("statsmodels.api")
-    dice = random.Random(3)
-    for _ in range(50):
-        n, repeats = dice.randint(3, 60), dice.randint(2, 4)
-        right = dice.randint(0, n)
-        expected = proportion.proportion_confint(right, n, method="wilson")
-        once = {f"q{i}": float(i < right) for i in range(n)}
-        assert spread([once], proportion=True)["ci95"] == pytest.approx(expected, abs=1e-12)
-        scores = [{f"q{i}": dice.gauss(i % 3, 1) for i in range(n)} for _ in range(repeats)]
-        rows = [(i, scores[r][f"q{i}"]) for i in range(n) for r in range(repeats)]
-        fit = api.OLS([y for _, y in rows], [1.0] * len(rows)).fit(
-            cov_type="cluster", cov_kwds={"groups": [i for i, _ in rows], "use_correction": True}, use_t=True)
-        # Its correction for few clusters also counts the debates: (N - 1) / (N - 1) with one constant.
-        assert spread(scores)["ci95"] == pytest.approx(fit.conf_int()[0], rel=1e-7)
 
 
 def test_a_cell_of_failures_has_no_score_and_its_debates_are_counted():
