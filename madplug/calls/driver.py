@@ -127,7 +127,8 @@ class StudyDriver:
         self._stopped = asyncio.Event()
         self._call_ended = asyncio.Event()
         self._emit = emit
-        self._limits = dict(limits or {})
+        self.limits: Mapping[str, float] = dict(limits or {})
+        """The most calls, tokens and dollars of the study, by name."""
         self._most = dict(counts or {})
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
@@ -218,7 +219,7 @@ class StudyDriver:
         try:
             if not quota.slots.take():
                 await quota.slots.acquire(caller.order, caller.round)
-            if quota.limited or self.ending is not None or self._limits:
+            if quota.limited or self.ending is not None or self.limits:
                 await self._pass_limits(quota, estimate)
         except BaseException:  # also a cancellation: another caller has to try the endpoint
             if probing:
@@ -244,10 +245,10 @@ class StudyDriver:
     async def _wait_for_limits(self) -> None:
         """Wait while calls in flight would use up a limit: those that fail leave their place to others."""
         while any(self._settled(name) < limit <= getattr(self.totals, name) + getattr(self.expected, name)
-                  for name, limit in self._limits.items()):
+                  for name, limit in self.limits.items()):
             self._call_ended.clear()
             await self._unless_stopped(self._call_ended.wait())
-        for name, limit in self._limits.items():
+        for name, limit in self.limits.items():
             if self._settled(name) >= limit:
                 self.stop(Ending("limit", f"limits.{name}: {limit:,} reached"))
         self._refuse_when_stopped()

@@ -69,8 +69,8 @@ class JobStream:
 
         work: runs one; by default in this process.
         """
-        queues = [JobQueue(self._jobs(slugs), [self._driver.quotas[name].slots for name in names])
-                  for names, slugs in self._by_models().items()]
+        queues = [JobQueue(self._jobs(slugs), [self._driver.quotas[name].slots for name in names],
+                           evenly=not self._driver.limits) for names, slugs in self._by_models().items()]
         decided, left_out = self._driver.decided, set[str]()
 
         async def run(job: Job) -> None:

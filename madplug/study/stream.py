@@ -16,10 +16,15 @@ from madplug.records import Job
 
 
 class JobQueue:
-    """Jobs that use the same models, and the slots of these models."""
+    """Jobs that use the same models, and the slots of these models.
 
-    def __init__(self, jobs: AsyncIterator[Job], slots: Sequence[Slots]) -> None:
+    evenly: once all that are left are open, those with the fewest rounds done go first. A study that may reach a limit
+    serves the oldest first to the end, so that what it paid for are whole debates.
+    """
+
+    def __init__(self, jobs: AsyncIterator[Job], slots: Sequence[Slots], *, evenly: bool = True) -> None:
         self.slots = slots
+        self._evenly = evenly
         self.most = 2 * max((s.size for s in slots), default=32)
         """The most debates open at a time."""
         self.open = 0
@@ -64,7 +69,7 @@ class JobQueue:
             return True
         if self._exhausted and self.open + self._ahead.qsize() <= self.most:
             for s in self.slots:
-                s.ending = True
+                s.ending = self._evenly
             return True
         return any(s.free for s in self.slots) and not any(s.wanted for s in self.slots)
 

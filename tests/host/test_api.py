@@ -245,6 +245,9 @@ def test_a_limit_and_a_failure_are_a_status_and_the_summary_says_what_was_paid(t
     with result.open() as study:
         assert result.summary["paid"]["calls"] == study.totals().calls == paid(tmp_path)
     assert result.status == "stopped"
+    few = madplug.run(STUDY, settings={"models.m.max_in_flight": 3, "models.m.latency": 0.001, "limits.calls": 12},
+                      output="few")
+    assert few.summary["cells"][0]["done"] >= 2, "what was paid for is whole debates"
     assert madplug.run(STUDY).summary["paid"]["cost_usd"] is None, "the price is unknown"
     priced = {"models.m.price": {"prompt": 1.0, "completion": 1.0}}
     assert madplug.run(STUDY, settings=priced, output="priced").summary["paid"]["cost_usd"] > 0

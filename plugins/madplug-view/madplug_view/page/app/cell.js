@@ -95,8 +95,9 @@ function Filters({ study, cell, query, overview, scanned }) {
       counts && !counts.whole && html`<span class="quiet small">counting…</span>`}</div>
     <div class="bar start">
       <${SearchField} value=${query.text ?? ''} set=${(text) => set({ text })} />
-      ${others.length > 0 && html`<label>Differs from <select value=${query.other ?? ''}
-        onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">a cell…</option>${
+      ${(others.length > 0 || query.with) && html`<label>Differs from <select value=${query.other ?? ''}
+        onChange=${(e) => set({ other: e.target.value, field: '', with: '' })}><option value="">a cell…</option>${
+        query.with && html`<option value=${query.other}>${brief(query.other, 50)}, of the other study</option>`}${
         others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
       ${!cell && [cellNames(overview), ...factorsOf(overview)].map((factor) => html`<${Factor} key=${factor.name} factor=${factor} query=${query} set=${set} overview=${overview} />`)}
       <${Among} label="Group" name="group" counts=${counts?.groups} query=${query} set=${set} />

@@ -62,15 +62,16 @@ export function PairPage({ study, first, second, id, query }) {
   const [reading, setReading] = useState({ raw: false, expanded: false });
   const address = (_, row) => toPair(study, first, second, row, { with: query.with });
   const place = { ...id, cell: first };
+  const named = (of, cell, most) => `${brief(cell, most)}${theirs === study ? '' : ` (${about.value?.[of] ?? 'study'})`}`;
   const found = useNeighbours(study, place, { other: second, with: query.with }); // else those decided differently
   useNeighbourKeys(study, place, address);
   if (one.error ?? two.error) return html`<${Problem} error=${one.error ?? two.error} />`;
   if (!one.value || !two.value) return html`<p class="loading">Loading…</p>`;
-  return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${brief(first, 30)} and ${brief(second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
+  return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${named(study, first, 30)} and ${named(theirs, second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
     <div class="bar"><${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//><${Neighbours} study=${study} id=${place} cells=${[]} found=${found} address=${address} /></div>
     <div class="bar start"><${Toggles} reading=${reading} set=${setReading} /></div>
     <${Question} debate=${one.value} />
-    <div class="pair">${[[study, one.value], [theirs, two.value]].map(([of, debate]) => html`<${Half} key=${`${of} ${debate.cell}`} study=${of} debate=${debate} id=${{ ...id, cell: debate.cell }}
+    <div class="pair">${[[study, one.value], [theirs, two.value]].map(([of, debate]) => html`<${Half} key=${`${of} ${debate.cell}`} study=${of} name=${named(of, debate.cell, 70)} debate=${debate} id=${{ ...id, cell: debate.cell }}
       answers=${alike([one.value, two.value], debate)} />`)}</div></main><//>`;
 }
 
@@ -82,9 +83,9 @@ function alike(debates, debate) {
   return new Map(debate.answers.map((a) => [a.key, { ...a, nth: places.get(a.key) }]));
 }
 
-function Half({ study, debate, id, answers }) {
+function Half({ study, name, debate, id, answers }) {
   const jump = (mid) => document.getElementById(`m${mid}`)?.scrollIntoView({ block: 'center' });
-  return html`<section class="half" aria-label=${brief(debate.cell, 60)}><h2><a href=${toDebate(study, id)}>${brief(debate.cell, 70)}</a></h2>
+  return html`<section class="half" aria-label=${name}><h2><a href=${toDebate(study, id)}>${name}</a></h2>
     <${Verdict} debate=${debate} answers=${answers} />
     <${Changes} debate=${debate} answers=${answers} />
     <${Strip} debate=${debate} moment=${debate.messages.length} answers=${answers} jump=${jump} />
