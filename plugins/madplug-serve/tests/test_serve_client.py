@@ -9,8 +9,6 @@ from madplug import open_study
 from madplug_read import study_facts
 from madplug_testing.endpoint import completion
 
-openai = pytest.importorskip("openai")
-
 
 def say(letter):
     return lambda body: completion(f"I see. Final answer: ({letter})", 10)
@@ -153,7 +151,7 @@ def test_an_undecided_debate_has_an_empty_answer_and_a_reason(client, agents, qu
 def test_a_debate_that_fails_is_an_error_with_its_reason_and_goes_on_when_asked_again(client, agents, question, stream):
     agents.configure(faults=[None, None, None, None, "context"])
     create = client().chat.completions.create
-    with pytest.raises(openai.APIError, match="the debate failed") as caught:
+    with pytest.raises(pytest.importorskip("openai").APIError, match="the debate failed") as caught:
         list(create(model="main", messages=question, stream=stream))
     if not stream:
         assert caught.value.status_code == 502

@@ -12,10 +12,15 @@ from madplug import ComponentError, DebateResult, Decision, Sample
 from madplug_text import BertScore, Bleu, Meteor, Rouge
 from madplug_text.meteor import folder, words
 
-WORDNET = folder(Path(os.environ["WORDNET"]) if "WORDNET" in os.environ else None)
-needs_wordnet = pytest.mark.skipif(WORDNET is None, reason="WordNet is not on this machine (apt install wordnet-base)")
 WORDS = """the a cat cats sat sits on mat of rug quickly quick fast red Red car automobile, end. it's 3.14 naïve —
 running run ran U.S. end-to-end ! ?""".split()  # noqa: SIM905
+
+
+@pytest.fixture(scope="module")
+def wordnet():
+    """Where WordNet is; NLTK, which takes seconds to import, says so."""
+    found = folder(Path(os.environ["WORDNET"]) if "WORDNET" in os.environ else None)
+    return found or pytest.skip("WordNet is not on this machine (apt install wordnet-base)")
 
 
 def score(metric, said, *references):
@@ -94,25 +99,23 @@ def test_unknown_types_and_stems_of_any_language_are_refused():
     assert "stems are of English words" in next(iter(Rouge(stem=True, words="unicode").check(None)))
 
 
-@needs_wordnet
-def test_meteor_agrees_with_nltk_on_every_case():
+def test_meteor_agrees_with_nltk_on_every_case(wordnet):
     from nltk.translate.meteor_score import meteor_score
 
     from madplug_text.meteor import reader
 
-    metric = Meteor(wordnet=WORDNET)
+    metric = Meteor(wordnet=wordnet)
     for said, right in cases():
-        expected = meteor_score([words(one) for one in right], words(said), wordnet=reader(str(WORDNET)))
+        expected = meteor_score([words(one) for one in right], words(said), wordnet=reader(str(wordnet)))
         assert score(metric, said, *right) == pytest.approx(expected, abs=1e-12)
 
 
-@needs_wordnet
 @pytest.mark.parametrize(("said", "reference", "options", "expected"), [
     ("dogs bark", "dog barks", {}, 1 - 0.5 / 8), ("b a", "a b", {}, 0.5), ("b a", "a b", {"gamma": 0}, 1),
     ("the quick dog barks", "the fast dog barks", {}, 1 - 0.5 / 64),
     ("the red dog", "the fast dog", {"gamma": 0}, 2 / 3)])
-def test_stems_and_synonyms_count_and_pieces_cost(said, reference, options, expected):
-    assert score(Meteor(wordnet=WORDNET, **options), said, reference) == pytest.approx(expected)
+def test_stems_and_synonyms_count_and_pieces_cost(wordnet, said, reference, options, expected):
+    assert score(Meteor(wordnet=wordnet, **options), said, reference) == pytest.approx(expected)
 
 
 def test_without_wordnet_meteor_does_not_start(tmp_path, monkeypatch):
@@ -128,15 +131,14 @@ def test_without_wordnet_meteor_does_not_start(tmp_path, monkeypatch):
     assert "there is no WordNet in" in next(iter(Meteor(wordnet=tmp_path / "none").check(None)))
 
 
-@needs_wordnet
-def test_wordnet_as_nltk_stores_it_packed(tmp_path, monkeypatch):
+def test_wordnet_as_nltk_stores_it_packed(wordnet, tmp_path, monkeypatch):
     import zipfile
 
     from nltk import data
 
     (tmp_path / "corpora").mkdir()
     with zipfile.ZipFile(tmp_path / "corpora" / "wordnet.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
-        for file in WORDNET.iterdir():
+        for file in wordnet.iterdir():
             packed.write(file, f"wordnet/{file.name}")
     monkeypatch.setattr(data, "path", [str(tmp_path)])
     assert score(Meteor(), "the quick dog barks", "the fast dog barks") > 0.99
@@ -170,7 +172,7 @@ def test_a_model_that_is_not_here_is_never_fetched():
     assert said.startswith("the model 'nobody/nothing' is not on this machine: `hf download nobody/nothing`")
 
 
-@pytest.mark.parametrize("metric", [Bleu(), Rouge(), pytest.param(Meteor(wordnet=WORDNET), marks=needs_wordnet)])
+@pytest.mark.parametrize("metric", [Bleu(), Rouge(), Meteor()])
 def test_undecided_is_nought_and_no_references_is_no_score(metric):
     nought = score(metric, None, "the cat")
     assert nought == 0 or set(nought.values()) == {0}
