@@ -1,8 +1,6 @@
 """The documents that are made from the code are up to date, and the guide to writing plugins does what it says."""
 
-import os
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -13,7 +11,7 @@ from hatchling.builders.wheel import WheelBuilder
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from reference import DOCS, DOCUMENTS
 
-from docs import matches
+from docs import matches, run
 from madplug import hookspecs
 from madplug.kinds import HOST_KINDS
 
@@ -50,28 +48,18 @@ def followed(tmp_path_factory):
     return folder
 
 
-def run(command, folder):
-    """What a command of the guide prints."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MADPLUG_")}
-    environment |= {"PATH": path, "PYTHONPATH": str(folder / "site"), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
-                          check=False, timeout=300, stdin=subprocess.DEVNULL)
-    return (done.stdout + done.stderr).rstrip() + "\n"
-
-
 def test_the_guide_to_writing_plugins_can_be_followed_to_the_letter(followed):
     """If this fails: the guide shows an output that is no longer true; look at the difference and mend the guide."""
     shown = re.findall(r"^```sh\n((?:(?!```).)*?)^```\n\n```text\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"),
                        re.DOTALL | re.MULTILINE)
     assert len(shown) >= 5
     for command, output in shown:
-        printed = run(command, followed)
+        printed = run(command.strip(), followed, followed / "site")
         assert matches(output, printed), f"{command}\n{printed}"
 
 
 def test_the_tests_that_the_guide_writes_pass(followed):
-    printed = run("python -m pytest -q -p no:cacheprovider -c /dev/null madplug-confident", followed)
+    printed = run("python -m pytest -q -p no:cacheprovider -c /dev/null madplug-confident", followed, followed / "site")
     assert re.search(r"^[1-9]\d* passed in", printed, re.MULTILINE), printed
 
 

@@ -59,9 +59,9 @@ def shown(block: str) -> list[Shown]:
     return [Shown(*(part.split("\n", 1) if "\n" in part else (part, ""))) for part in parts]
 
 
-def run(command: str, folder: Path) -> str:
-    """What a command prints, in a folder with the examples."""
-    with within(folder):
+def run(command: str, folder: Path, *installed: Path) -> str:
+    """What a command prints, in a folder. installed: further folders to import from."""
+    with within(folder, *installed):
         return tidy("".join(printed(command)))
 
 
@@ -120,16 +120,17 @@ def matches(expected: str, printed: str) -> bool:
 
 
 @contextmanager
-def within(folder: Path) -> Iterator[None]:
+def within(folder: Path, *installed: Path) -> Iterator[None]:
     """As a program that is started in a folder: its modules are found, and the tests' own plugin is not."""
     known = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch, open(os.devnull, encoding="utf-8") as nothing:
         patch.chdir(folder)
-        patch.setattr(sys, "path", [str(folder), *(p for p in sys.path if p != str(ROOT / "tests" / "kit"))])
+        own = [place for place in sys.path if place != str(ROOT / "tests" / "kit")]
+        patch.setattr(sys, "path", [*map(str, (folder, *installed)), *own])
         patch.setattr(sys, "stdin", nothing)
         patch.setenv("COLUMNS", "120")
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-        patch.delenv("PYTHONPATH", raising=False)
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, installed)))
         yield
     for name in set(sys.modules) - known:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
