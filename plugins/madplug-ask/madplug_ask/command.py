@@ -133,7 +133,8 @@ def expect(resolved: ResolvedStudy, *, quiet: bool) -> None:
 
     if not quiet:
         [cell] = resolved.plan.cells
-        seats = ", ".join(f"{name} ({model_in(slot)})" for name, slot in resolved.table["models"].items())
+        seats = ", ".join(f"{name} ({model_in(slot)}{'' if name in cell.models else ', the chair'})"
+                          for name, slot in resolved.table["models"].items())
         alone = "; one seat, so that nothing is reviewed" if cell.wanted == 1 else ""
         click.echo(f"{safe(seats)}: {estimate(resolved).text}{alone}", err=True)
 

@@ -76,8 +76,8 @@ def test_a_council_answers_says_what_it_took_and_answers_from_the_record_unless_
 @pytest.mark.parametrize(("words", "who"), [
     (("--council", "hurt"), "dead"), (("--council", "three", "--chair", "openai:dead"), "openai:dead, as the chair")])
 def test_a_dead_seat_or_chair_is_told_first_with_the_provider_s_words(ask, words, who):
-    status, stdout, _ = ask(*words)
-    assert status == 0
+    status, stdout, stderr = ask(*words)
+    assert (status, "openai:dead (dead, the chair): at most" in stderr) == (0, "--chair" in words)
     assert re.fullmatch(f"partial: not heard: {who}: .*the account is closed.*\nGo north.\n", stdout)
 
 
