@@ -38,7 +38,8 @@ def told(folder: Path) -> Iterator[str]:
                 rows = (row for row in study.figures(cell.cell) if has(row))
                 ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
                 reasons = Counter(_reason(debate, name) for id in ids if (debate := study.result(id)))
-                why = "".join(f" ({reason})" for reason, _ in reasons.most_common(1))
+                most = "" if len(reasons) == 1 else "most often "
+                why = "".join(f" ({most}{reason})" for reason, _ in reasons.most_common(1))
                 many = f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'"
                 yield f"{what.format(many)}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
             if len(found) > MOST_CELLS:

@@ -225,7 +225,7 @@ def test_a_terminal_with_fewer_characters_or_none_shows_the_others_as_question_m
 @pytest.mark.parametrize(("name", "decision", "told"), [
     ("undecided", "Decision.undecided('none')", "6 of 6 debates of 'main' ended undecided (none)"),
     ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
-     "6 of 6 debates of 'main' were decided by the fallback (no vote)"),
+     "6 of 6 debates of 'main' were decided by the fallback (most often no vote)"),
     ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
      "in 6 of 6 debates of 'main' a final answer, a ballot or another reply could not be read"),
     ("failed", "int(debate.sample.id)", "6 debates failed")])

@@ -16,6 +16,8 @@ STUDY = "study"
 ABSENT = "–"
 FILES = "the file's"
 """The paradigm of cells that name none."""
+MATCHED = "matched"
+"""The agents of a cell that is matched to another: as many as that one's debates allow."""
 _TEXT = 32
 """A longer value, such as a prompt, is cut."""
 FILE = re.compile(r"^[./]|\.(jsonl?|csv|parquet|gguf)$")
@@ -110,6 +112,9 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
         levels = label_levels(column)
         if key == "debate.paradigm":  # what the file's own [debate] names is recorded by its parts
             levels = [FILES if level == ABSENT else level for level in levels]
+        if key == "debate.agents":
+            levels = [MATCHED if cell.match and key not in cell.settings else level
+                      for cell, level in zip(cells, levels, strict=True)]
         uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
         found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
     own = [studies[cell.study] for cell in cells] if studies else []

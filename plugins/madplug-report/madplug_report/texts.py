@@ -66,9 +66,11 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
     tests = sorted({c["test"] for c in report["comparisons"]})
     if tests:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
-               f"corrected after Holm for all {report['family']} of this report. 'Gained/lost' counts samples that the "
-               "cell has better or worse; 'detectable' is the smallest true difference that this many samples show "
-               f"with a power of {report['power']:.0%}, 'samples to settle' how many would show one as large as this.")
+               f"corrected after Holm for all {report['family']} of this report; an interval is of one comparison, and "
+               "made by another method than the test, so that near 0.05 the two can differ. 'Gained/lost' counts "
+               "samples that the cell has better or worse; 'detectable' is the smallest true difference that this many "
+               f"samples show with a power of {report['power']:.0%}, 'samples to settle' how many would show one as "
+               "large as this.")
     yield ("Calls and tokens are means per debate, whichever cell paid for them: cells that share completions count "
            "them each. 'Tokens/right' are all tokens for each right answer. 'Unread' is the share of voters' answers "
            "that could not be read; it separates broken replies from wrong ones.")

@@ -304,6 +304,14 @@ def test_a_level_is_left_out_of_a_name_only_as_a_whole_part_of_it(study, kit):
     assert [row["label"] for row in report["pivots"][0]["rows"]] == ["debate-12", "debate2", "vote-deep"]
 
 
+def test_a_matched_cell_has_no_number_of_agents_of_its_own(study, kit):
+    cells = [kit.Drawn("a", agents=3, settings={"debate.agents": 3}),
+             kit.Drawn("b", agents=4, settings={"debate.agents": 4}),
+             kit.Drawn("sc", agents=5, table={"match": {"cell": "a", "by": "calls"}})]
+    report = build([study(cells, samples=3)], Wanted(rows=("cell",)))
+    assert [cell["factors"]["agents"] for cell in report["cells"]] == ["3", "4", "matched"]
+
+
 def test_the_budget_that_a_cell_is_matched_to_is_no_factor(study, kit):
     cells = [kit.Drawn(name, settings={"debate.paradigm": name, "match.cell": name, "match.by": "calls"})
              for name in ("a", "b")]
