@@ -50,6 +50,12 @@ class HookManager(pluggy.PluginManager):
         super().__init__("madplug")
         self.add_hookspecs(sys.modules[__name__])
 
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> pluggy.HookspecOpts | None:
+        """The options a function of this module is marked with as a hook, or None."""
+        found = getattr(module_or_class, name)
+        return None if getattr(found, "madplug_spec", None) is None else super().parse_hookspec_opts(
+            module_or_class, name)
+
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """The options a function or method is marked with as an implementation of a hook, or None."""
         found = getattr(plugin if isinstance(plugin, ModuleType) else type(plugin), name, None)
