@@ -52,9 +52,8 @@ class HookManager(pluggy.PluginManager):
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> pluggy.HookspecOpts | None:
         """The options a function of this module is marked with as a hook, or None."""
-        found = getattr(module_or_class, name)
-        return None if getattr(found, "madplug_spec", None) is None else super().parse_hookspec_opts(
-            module_or_class, name)
+        opts: pluggy.HookspecOpts | None = getattr(getattr(module_or_class, name), "madplug_spec", None)
+        return opts
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """The options a function or method is marked with as an implementation of a hook, or None."""
