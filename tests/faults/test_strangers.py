@@ -71,7 +71,7 @@ def test_reading_obeys_no_journal(program, write, foreign, tmp_path):
     for words, status in (("status foreign", 0), ("merge shard --output merged", 2)):
         make_journal(tmp_path / words.split()[1] / "study.db", tmp_path / "precious.txt")
         done = program(*words.split())
-        assert (done.returncode, (tmp_path / "precious.txt").exists()) == (status, True)
+        assert (done.returncode, (tmp_path / "precious.txt").exists()) == (status, True), done.stderr
     assert "cannot be merged" in done.stderr
 
 

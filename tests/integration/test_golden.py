@@ -26,7 +26,7 @@ TEXT = {"id": "q1", "question": "Who sang there?", "context": ["A choir sang in 
 WORDS = "The task in words."
 ROWS = {"oversight": TEXT | {"choices": ["the choir", "nobody"], "reference": "A"},
         "vision": CHOICE | {"images": [IMAGE]}, "voting_text": TEXT,
-        "jury": {"id": "q1", "question": "Did a choir sing there?", "reference": "yes"}}
+        "jury": {"id": "q1", "question": "A choir sang in the hall. Was it in tune?", "reference": "yes"}}
 """The questions of methods with such names, if another than `CHOICE`."""
 METHODS = sorted(path.stem for path in GOLDEN.iterdir())
 
