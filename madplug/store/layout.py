@@ -110,9 +110,11 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
             raise UserError(f"{folder}: {NAME} cannot be read: {beside.name} is not a regular file")
     wal, read_only = path.with_name(NAME + "-wal"), not os.access(folder, os.W_OK)
+    alone = read_only or path.with_name(NAME + "-journal").exists()
     try:
-        # A write-ahead file cannot be created on a read-only disk; if there is none, nothing is missed.
-        return _open_reading(path, immutable=read_only and not (wal.exists() and wal.stat().st_size))
+        # A write-ahead file cannot be created on a read-only disk, and a journal is not ours to be obeyed; if there is
+        # no write-ahead file, nothing is missed.
+        return _open_reading(path, immutable=alone and not (wal.exists() and wal.stat().st_size))
     except _UNREADABLE as error:
         more = "; copy the directory to a disk that can be written to" if read_only else ""
         raise UserError(f"{folder}: {NAME} cannot be read: {error}{more}") from None
