@@ -79,7 +79,7 @@ def test_every_fault_has_its_place_here():
 def test_a_fault_that_passes_leaves_no_trace_in_the_results(fault, tmp_path, without_faults):
     folder = tmp_path / "study"
     with running_endpoint(text="{letter}", faults=[fault], by="body", share=0.3) as endpoint:
-        status = studies.run(folder, endpoint.url, timeout=0.5 if fault in SLOW else 30.0)
+        status = studies.run(folder, endpoint.url, timeout=1.0 if fault in SLOW else 30.0)
         stats = endpoint.stats()
     assert status == 0
     struck = stats["faults"][fault]
