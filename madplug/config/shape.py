@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, NonNegativeInt, create_model
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, create_model
 from pydantic_core import PydanticCustomError
 
 from madplug.component import Component, field_of
@@ -52,7 +52,7 @@ class Limits(Options):
     """
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, NonNegativeInt] = Field(init=False)
+    __pydantic_extra__: dict[str, NonNegativeInt | NonNegativeFloat] = Field(init=False)
 
     calls: int | None = Field(default=None, ge=0, description="model calls, including those of earlier runs")
     tokens: int | None = Field(default=None, ge=0, description=(

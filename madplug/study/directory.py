@@ -87,8 +87,8 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     if before is not None and parts[0] != parts[1]:
         has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in parts)
         raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
-    if before is None or not (recorder.done_counts() or recorder.failed() or recorder.totals().calls):
-        return  # nothing was run with other settings yet
+    if before is None or not (recorder.done_counts() or recorder.totals().calls):
+        return  # nothing was answered with other settings yet
     cells = known_cells(recorder.fact(CELLS), before)
     if found := conflicts({**before, "cells": cells}, now):
         raise UserError(f"{folder}: {refusal(found)}")

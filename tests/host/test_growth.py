@@ -175,6 +175,13 @@ def test_what_was_dropped_while_a_metric_was_added_is_scored_when_it_comes_back(
     assert without_calls(exported(tmp_path / "runs/study")) == without_calls(
         exported(tmp_path / "fresh"))
 
+def test_a_study_of_which_nothing_was_answered_can_still_be_corrected(program, write, tmp_path):
+    assert program("run", write(), "--set", "models.m.fault=refuse", "--set", "seed=1").returncode in (1, 3)
+    assert summary(tmp_path)["paid"]["calls"] == 0
+    assert program("run", write()).returncode == 0
+    assert summary(tmp_path)["cells"][0]["done"] == 6
+
+
 def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     program("run", write(), *LEDGER)
     done = program("run", write(), *GRADED, *LEDGER, "--set", "limits.calls=27", "--set", "models.m.max_in_flight=1")

@@ -32,6 +32,7 @@ def top(line, text=RUN):
     ("debate.visibility='kit'", "debate.visibility: no installed plugin offers a visibility 'kit'; did you "
      "mean 'kit.everything'?"),
     ("limits.clals=3", "limits.clals: nothing in this study counts that; did you mean 'calls'?"),
+    ("limits.cost=0.3", "limits.cost: nothing in this study counts that; did you mean 'cost_usd'?"),
     ("limits.xyzzy=3", "limits.xyzzy: nothing in this study counts that; choose from calls, tokens, cost_usd, seconds"),
     ("dataset.xyzzy=3", "dataset.xyzzy: kit.numbered has no such option; there is only size"),
     ("phases=['a.b']", "phases: a run file has no such key here; did you mean 'debate.phases'?"),

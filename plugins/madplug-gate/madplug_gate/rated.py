@@ -39,7 +39,7 @@ class Rated(Exchange):
     """The exchange of `som.exchange`, with a confidence from 0 to 100 in every reply and beside every answer shown.
 
     A reply states it in words; where a gate measures token probabilities instead, the mean probability is shown. One
-    that cannot be read is None.
+    that cannot be read is None, and the debate is among those with an unread reply.
     """
 
     name = "rated"
@@ -51,7 +51,9 @@ class Rated(Exchange):
         """One call."""
         text = await ask_for_answer(debate, turn, self.chat(debate, turn, view), self.options.max_characters)
         stated = _STATED.findall(text)
-        return Reply(text, confidence=read_share(stated[-1]) if stated else None)
+        confidence = read_share(stated[-1]) if stated else None
+        unread = confidence is None and self.options.rate
+        return Reply(text, confidence=confidence, data={"gate": {"unparsed": True}} if unread else {})
 
     def later_prompt(self, debate: Debate, shown: Sequence[Message]) -> str:
         """The others' answers with their confidences."""

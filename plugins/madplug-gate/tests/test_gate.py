@@ -32,6 +32,12 @@ def test_an_answer_that_is_sure_enough_costs_one_call():
     assert played.metrics == {"curve.sure": 0.95, "curve.first": 0, "curve.first_tokens": 2}
 
 
+def test_a_confidence_that_cannot_be_read_is_told_of_and_the_question_debated():
+    played = gated(["A"] * 9)
+    assert (played.result.unread, played.result.notes["gate"]["sure"]) == (True, None)
+    assert not gated(["A\nConfidence: 0.95"]).result.unread
+
+
 @pytest.mark.parametrize(("first", "order"), [
     ("A\nConfidence: 80", Simultaneous), ("A", Simultaneous), ("A\nConfidence: 300", RoundRobin)])
 def test_any_other_answer_is_debated_and_not_asked_for_again(first, order):
