@@ -160,9 +160,7 @@ def trusted(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Se
 async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:
     shown = [] if quiet else Registry().progress()
     with session:
-        for text in session.warnings:
-            warnings.warn(text, stacklevel=1)
-        return await session.run([*shown, *observers])
+        return await session.run([*shown, *observers], warn=lambda text: warnings.warn(text, stacklevel=1))
 
 
 def _raise_interrupt() -> None:

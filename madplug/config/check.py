@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pluggy import HookImpl
@@ -154,7 +155,10 @@ def sizes(plan: StudyPlan) -> list[dict[str, Any]]:
         if cell.match is not None:
             by_calls = cell.match["by"] == "calls"
             budget = by_slug[cell.match["cell"]].worst_calls(scored=False) if by_calls else None
-            agents = agents if not cell.turns.seats else cell.turns.within(cell, budget) if budget else None
+            if cell.turns.seats:
+                agents = cell.turns.within(cell, budget) if budget else None
+            if cell.turns.seats and budget:  # one sample, and its decision, may take more
+                budget = max(budget, replace(cell, agents=agents).worst_calls(scored=False))
             calls = None if budget is None else budget + worst - cell.worst_calls(scored=False)
         samples = cell.dataset.size() if cell.dataset else None
         total = None if samples is None or calls is None else calls * samples * plan.repeats

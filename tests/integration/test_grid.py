@@ -17,6 +17,7 @@ from scripted_agents import Agents
 
 from madplug import UserError
 from madplug.config import load
+from madplug.config.check import sizes
 from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
@@ -292,3 +293,19 @@ debate.paradigm = "baselines.self_consistency"
 match = {cell = "debate", by = "calls"}
 """), Agents())
     assert results["samples"].calls == results["debate"].calls == len(results["samples"].messages) == 6
+
+
+def test_a_bound_holds_where_a_ballot_is_asked_for_until_it_is_valid(study):
+    resolved = study('paradigm = "som.debate"', """
+[[cells]]
+name = "debate"
+[[cells]]
+name = "samples"
+match = {cell = "debate", by = "calls"}
+[cells.debate]
+paradigm = "baselines.self_consistency"
+decision = "voting.approval"
+""")
+    bound = {row["cell"]: row["calls/debate"] for row in sizes(resolved.plan)}
+    made = run_study(resolved, lambda request: "no ballot" if request.purpose == "vote" else "Final answer: A")
+    assert bound["debate"] < made["samples"].calls <= bound["samples"]

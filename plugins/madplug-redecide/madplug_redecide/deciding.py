@@ -148,8 +148,11 @@ def most_calls(resolved: ResolvedStudy, recorded: Reader, *, deciding: bool = Tr
     debates: dict[str, int] = {}
     for row in recorded.figures():
         debates[row["cell"]] = debates.get(row["cell"], 0) + (row["error"] is None)
+    # A matched cell had as many agents as the other one's debates allowed.
+    agents = dict(recorded.rows("SELECT cell, max(json_array_length(agents)) FROM debates WHERE json_valid(agents) "
+                                "GROUP BY cell"))
     return sum(debates.get(cell.slug, 0) * sum(
-        component.calls(cell.plan)
+        component.calls(replace(cell.plan, agents=max(cell.plan.agents, agents.get(cell.slug, 0))))
         for component in (*((cell.decision, *cell.phases) if deciding else ()), *cell.metrics.values()))
         for cell in resolved.plan.cells)
 
