@@ -22,9 +22,10 @@ from madplug.kinds import Observer
 from madplug.records import DebateResult
 from madplug.registry.installed import Registry
 from madplug.store import Reader, open_study
-from madplug.study.process import interruptible
+from madplug.study.process import echo, interruptible
 from madplug.study.session import Session
 from madplug.study.trust import confirm
+from madplug.text import safe
 
 T = TypeVar("T")
 
@@ -159,8 +160,15 @@ def trusted(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Se
 
 async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:
     shown = [] if quiet else Registry().progress()
+
+    def warn(text: str) -> None:
+        if not quiet and text not in session.warnings:
+            echo(safe(text), err=True)  # a warning that is an error would break off what was paid for
+
     with session:
-        return await session.run([*shown, *observers], warn=lambda text: warnings.warn(text, stacklevel=1))
+        for text in session.warnings:
+            warnings.warn(text, stacklevel=1)
+        return await session.run([*shown, *observers], warn=warn)
 
 
 def _raise_interrupt() -> None:
