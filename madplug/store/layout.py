@@ -109,20 +109,22 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         beside = path.resolve().with_name(NAME + ending)
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
             raise UserError(f"{folder}: {NAME} cannot be read: {beside.name} is not a regular file")
-    wal, read_only = path.with_name(NAME + "-wal"), not os.access(folder, os.W_OK)
-    alone = read_only or path.with_name(NAME + "-journal").exists()
-    try:
-        # A write-ahead file cannot be created on a read-only disk, and a journal is not ours to be obeyed; if there is
-        # no write-ahead file, nothing is missed.
-        return _open_reading(path, immutable=alone and not (wal.exists() and wal.stat().st_size))
-    except _UNREADABLE as error:
-        more = "; copy the directory to a disk that can be written to" if read_only else ""
-        raise UserError(f"{folder}: {NAME} cannot be read: {error}{more}") from None
+    wal = path.with_name(NAME + "-wal")
+    more = ""
+    while True:
+        try:
+            return _open_reading(path, more)
+        except _UNREADABLE as error:
+            # A write-ahead file cannot be created on a read-only disk; if there is none, nothing is missed.
+            read_only = any(text in str(error) for text in ("unable to open", "readonly"))
+            if more or not read_only or (wal.exists() and wal.stat().st_size):
+                raise UserError(f"{folder}: {NAME} cannot be read: {error}" + (
+                    "; copy the directory to a disk that can be written to" if read_only else "")) from None
+            more = "&immutable=1"
 
 
-def _open_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
-    uri = f"{path.resolve().as_uri()}?mode=ro&immutable={immutable:d}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+def _open_reading(path: Path, more: str) -> sqlite3.Connection:
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{more}", uri=True, isolation_level=None, timeout=30)
     try:
         db.execute("PRAGMA query_only=ON")
         _distrust(db)
