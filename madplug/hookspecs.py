@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,12 @@ class HookManager(pluggy.PluginManager):
         """The options a function or method is marked with as an implementation of a hook, or None."""
         found = getattr(plugin if isinstance(plugin, ModuleType) else type(plugin), name, None)
         return None if getattr(found, "madplug_impl", None) is None else super().parse_hookimpl_opts(plugin, name)
+
+
+@lru_cache(maxsize=1000)
+def hooks_of(cls: type[Any]) -> tuple[str, ...]:
+    """The names of a class's methods that are marked with `@hookimpl`; most components have none."""
+    return tuple(name for name in dir(cls) if hasattr(getattr(cls, name, None), "madplug_impl"))
 
 
 # Registration

@@ -133,6 +133,8 @@ class StudyDriver:
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
         self._warned: set[str] = set()
+        self._any_billed = self.shares
+        """Whether replies that were no answers may be on record."""
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
         """Calls in progress, each with the future that later callers of the same request await, if there are any."""
         self._storing: dict[bytes, BaseException | None] = {}
@@ -185,7 +187,7 @@ class StudyDriver:
                 call, source = await asyncio.shield(pending), "shared"
         if call is None:
             self._pending[key], source = None, "paid"
-        return call, source, self._billed(key) if self.shares or self.retries else ()
+        return call, source, self._billed(key) if (self._any_billed if call is None else call.retries) else ()
 
     def _recorded(self, key: bytes) -> Call | None:
         for records in self._records:
@@ -274,7 +276,7 @@ class StudyDriver:
         """
         self._look_at(channel, call.completion)
         self._storing[row.key] = None
-        await asyncio.shield(asyncio.ensure_future(self._store(self.quotas[channel], row, call)))
+        await asyncio.shield(self._store(self.quotas[channel], row, call))
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
         """Store a call, count it, and wake those that share it; whatever happens, its slot is released."""
@@ -293,7 +295,9 @@ class StudyDriver:
 
     def _count(self, quota: Quota, usage: Usage) -> None:
         self.paid += 1
-        self.retries += "unanswered" in usage.raw
+        if "unanswered" in usage.raw:
+            self._any_billed = True
+            self.retries += 1
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)

@@ -5,7 +5,6 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +39,8 @@ class Made:
     """By their names in the study: those of the run file; where cells give one name different options, with these."""
     shared: dict[str, Component] = field(default_factory=dict)
     """Components that several cells have in common, by kind and slot."""
+    first_slots: dict[str, Table] = field(default_factory=dict)
+    """The first options that a name of the run file stands for."""
     model_names: dict[tuple[str, str], str] = field(default_factory=dict)
     """Those names, by the name in the run file and the table as JSON."""
 
@@ -105,7 +106,7 @@ class Builder:
         """Make a model unless another cell has made it; return its name in the study."""
         names, key = self.made.model_names, (name, to_json(slot))
         if key not in names and (model := self.make(Model, slot, f"models.{name}")) is not None:
-            first = json.loads(next((text for other, text in names if other == name), key[1]))
+            first = self.made.first_slots.setdefault(name, slot)
             apart = [f"{k}={to_json(v)}" for k, v in slot.items() if k not in first or to_json(first[k]) != to_json(v)]
             apart += [f"no {k}" for k in first if k not in slot]
             names[key] = f"{name} ({', '.join(apart)})" if apart else name

@@ -13,7 +13,7 @@ from madplug.component import Component
 from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest_or_all
-from madplug.hookspecs import RUN_HOOKS
+from madplug.hookspecs import RUN_HOOKS, hooks_of
 from madplug.kinds import Model
 from madplug.registry.offers import misspelt
 from madplug.rows import to_json
@@ -84,7 +84,7 @@ def check_hooks(component: Component, place: str) -> Iterator[Problem]:
     """Hooks of a component that do not exist, are not marked, or are not written as pluggy requires."""
     cls, who = type(component), component.full_name
     yield from (Problem(place, f"{who}: {text}") for text in misspelt(cls, RUN_HOOKS))
-    for method in (getattr(component, name) for name in dir(cls) if hasattr(getattr(cls, name), "madplug_impl")):
+    for method in (getattr(component, name) for name in hooks_of(cls)):
         marked = method.madplug_impl
         hook = marked["specname"] or method.__name__
         if wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
@@ -155,10 +155,11 @@ def sizes(plan: StudyPlan) -> list[dict[str, Any]]:
         if cell.match is not None:
             by_calls = cell.match["by"] == "calls"
             budget = by_slug[cell.match["cell"]].worst_calls(scored=False) if by_calls else None
-            if cell.turns.seats:
-                agents = cell.turns.within(cell, budget) if budget else None
-            if cell.turns.seats and budget:  # one sample, and its decision, may take more
+            if cell.turns.seats and budget:
+                agents = cell.turns.within(cell, budget)  # at least one, which may take more with its decision
                 budget = max(budget, replace(cell, agents=agents).worst_calls(scored=False))
+            elif cell.turns.seats:
+                agents = None
             calls = None if budget is None else budget + worst - cell.worst_calls(scored=False)
         samples = cell.dataset.size() if cell.dataset else None
         total = None if samples is None or calls is None else calls * samples * plan.repeats

@@ -227,10 +227,11 @@ class Resolver:
                 for name, model in self.made.models.items() if model.price is None]
 
 
-def _uncounted(limits: Iterable[str], counted: Iterable[str]) -> list[Problem]:
+def _uncounted(limits: Mapping[str, float], counted: Iterable[str]) -> list[Problem]:
     known = [*Limits.model_fields, *sorted(counted)]
-    return [Problem(f"limits.{name}", f"nothing in this study counts that{nearest_or_all(name, known)}")
-            for name in limits if name not in known]
+    odd = [Problem(f"limits.{name}", f"nothing in this study counts that{nearest_or_all(name, known)}")
+           for name in limits if name not in known]
+    return odd or [Problem(f"limits.{name}", "expected a whole number") for name, most in limits.items() if most % 1]
 
 
 class CellResolver:

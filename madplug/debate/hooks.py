@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from madplug.component import Component
 from madplug.debate.checks import check_returned_all
-from madplug.hookspecs import HookManager, hookimpl
+from madplug.hookspecs import HookManager, hookimpl, hooks_of
 from madplug.records import Message
 
 
@@ -17,15 +16,9 @@ def make_manager(components: Iterable[Component]) -> HookManager:
     manager = HookManager()
     manager.register(_Host(), "host")
     for i, component in enumerate(components):
-        if _has_hooks(type(component)) and manager.get_name(component) is None:
+        if hooks_of(type(component)) and manager.get_name(component) is None:
             manager.register(component, f"{i}.{component.kind}.{component.full_name}")
     return manager
-
-
-@lru_cache(maxsize=1000)
-def _has_hooks(kind: type[Component]) -> bool:
-    """Most components have none, and pluggy would look at every attribute of each in every cell."""
-    return any(getattr(getattr(kind, name, None), "madplug_impl", None) is not None for name in dir(kind))
 
 
 class _Host:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -63,10 +64,15 @@ class Scope:
     def from_fact(cls, fact: Any) -> Scope:
         """From what is stored; without anything stored, every debate. Raises `ValueError` if that is malformed."""
         try:
-            found: Scope = cls() if fact is None else TypeAdapter(cls).validate_python(fact)
+            return cls() if fact is None else _adapter().validate_python(fact)
         except ValidationError:
             raise ValueError("it is not the scope of a study") from None
-        return found
+
+
+@cache
+def _adapter() -> TypeAdapter[Scope]:
+    """Made once: that takes milliseconds, and a page asks for the scope with every query."""
+    return TypeAdapter(Scope)
 
 
 def of_metric(part: str, names: Collection[str]) -> str | None:

@@ -89,8 +89,7 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
         raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
     if before is None or not (recorder.done_counts() or recorder.totals().calls):
         return  # nothing was answered with other settings yet
-    cells = known_cells(recorder.fact(CELLS), before)
-    if found := conflicts({**before, "cells": cells}, now):
+    if found := changed_settings(resolved, recorder):
         raise UserError(f"{folder}: {refusal(found)}")
     if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:
         yield (f"cells that the run file no longer has: {', '.join(gone)}; their debates stay on record, and are shown "
@@ -102,6 +101,14 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
             yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
                    f"{new['distribution']} {new['version']:.20} now; "
                    + ("debates on record are scored again" if scored else "results may not be comparable"))
+
+
+def changed_settings(resolved: ResolvedStudy, recorded: Reader) -> list[str]:
+    """In which of its settings a study would change debates on record, in words."""
+    before = recorded.fact("identity")
+    if before is None:
+        return []
+    return conflicts({**before, "cells": known_cells(recorded.fact(CELLS), before)}, plain(resolved.identity))
 
 
 def check_facts(recorder: Reader | Recorder, folder: Path) -> None:

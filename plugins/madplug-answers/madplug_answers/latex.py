@@ -18,7 +18,7 @@ _DEGREES = regex(r"\^\{?\\circ\}?|\\degree(?![A-Za-z])|°")
 _UNIT = regex(r"(?<=[0-9}\s])\s{0,2}\\(?:text|mbox|textrm|mathrm|textbf)\s?\{\s?[A-Za-z][^{}]{0,40}\}"
               r"(?:\^\{?[23]\}?)?[\s.$]{0,4}\Z")
 _NAMED_UNIT = regex(r"(-?\$?[0-9][0-9,]{0,40}(?:\.[0-9]{1,40})?)\s{1,3}[A-Za-z][A-Za-z ]{1,40}\Z")
-_TEXT = regex(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|operatorname)\s?\{([^{}]{0,400})\}")
+TEXT = regex(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|operatorname)\s?\{([^{}]{0,400})\}")
 _NAME = regex(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?(?:\([a-z]\))?\Z")
 _COMMAND = regex(r"\\[A-Za-z]+")
 _BARE_ROOT = regex(r"\\sqrt(?=[0-9A-Za-z])([0-9A-Za-z])")
@@ -60,7 +60,7 @@ def _once(text: str) -> str:
     text = _unwrapped(text)  # a unit inside brackets is at the end of the expression
     text = _NAMED_UNIT.sub(r"\1", _UNIT.sub("", text))
     text = _SPACES.sub("", without_mixed(_DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text))))
-    text = _TEXT.sub(r"\1", text)
+    text = TEXT.sub(r"\1", text)
     text = _ROWS[1].sub(r"\\", _ROWS[0].sub("", text))
     text = _unwrapped(_value(text))
     text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)

@@ -11,6 +11,7 @@ from pydantic import Field
 from madplug import ComponentError, Debate, Embedder, Offers, Sample, ServiceName, Setup, Turn
 from madplug_answers.asking import Reading, ReadingOptions
 from madplug_answers.choice import labels
+from madplug_answers.latex import TEXT
 from madplug_answers.marks import LINE, announcements, boxed, closing_at
 from madplug_answers.normal import normalised
 from madplug_answers.own import parse_reply, spoken, unquoted
@@ -36,7 +37,6 @@ _UNKNOWN = regex(
     r"(?: (?:to|from|in|by|for|given|based|according|because|since|as|at|here|with|without|so|due|and)"
     r"(?: .{0,300})?)?\Z")
 _CONTRAST = regex(r" (?:but|however|though|although|yet) ")
-_IN_LATEX = regex(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|mathsf)\s?\{([^{}]{0,400})\}")
 _LISTED = regex(r"(?m)^[ \t]{0,9}\(?([A-Z])[.):][ \t]{1,9}([^\n]{1,300})$")
 _LABELLED = regex(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
 
@@ -229,7 +229,7 @@ def _answer_line(text: str, own: str, start: int) -> str | None:
 
 def _out_of_latex(answer: str) -> str:
     r"""The words of an answer in a box or in a command for text: `Paris` for `$\boxed{\text{Paris}}$`."""
-    return _IN_LATEX.sub(r"\1", boxed(answer) or answer)
+    return TEXT.sub(r"\1", boxed(answer) or answer)
 
 
 def _is_closing_line(text: str, start: int) -> bool:

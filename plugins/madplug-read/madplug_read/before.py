@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import Reader, UserError, count, dollars, plain, safe
+from madplug import Reader, UserError, count, dollars, safe
 from madplug.store import has_study, open_study, sample_digest
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def before(resolved: ResolvedStudy) -> Iterator[str]:
 
 def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]) -> Iterator[str]:
     """What is on record, and what of it counts for the run file."""
-    from madplug.study import check_facts, conflicts
+    from madplug.study import changed_settings, check_facts
 
     check_facts(study, resolved.folder)
     done = {(cell, sample, repeat): digest for cell, sample, repeat, digest in study.rows(
@@ -61,9 +61,7 @@ def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]
     usd = f", ${dollars(paid['cost_usd'])}" if paid["cost_usd"] else ""
     there = (f"on record in {resolved.folder}: {count(len(done), 'debate')}{{}}; {count(int(paid['calls']), 'call')} "
              f"paid, {count(int(paid['tokens']), 'token')}{usd}")
-    identity = study.fact("identity") or {}
-    known = {**(study.fact("known_cells") or {}), **identity.get("cells", {})}
-    if found := conflicts({**identity, "cells": known}, plain(resolved.identity)):
+    if found := changed_settings(resolved, study):
         more = f" and {count(len(found) - 1, 'more difference')}" if found[1:] else ""
         yield there.format("")
         yield (f"warning: they were run with other settings ({found[0]}{more}), so that run refuses: it takes another "

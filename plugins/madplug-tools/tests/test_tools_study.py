@@ -159,6 +159,7 @@ def test_a_limit_on_calls_of_tools_stops_the_study_and_counts_those_of_earlier_r
 
 
 @pytest.mark.parametrize(("command", "setting", "problem"), [
+    ("check", "limits.tool_calls=2.5", "limits.tool_calls: expected a whole number"),
     ("check", "limits.tool_cals=5", "limits.tool_cals: nothing in this study counts that; did you mean 'tool_calls'?"),
     ("check", "tools.numbers.server=no-such-program -v", "the program 'no-such-program' of 'server' is not installed"),
     ("check", "tools.numbers.server=a ' b", "'server' is not a command line: No closing quotation"),
