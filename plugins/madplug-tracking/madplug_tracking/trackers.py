@@ -152,6 +152,7 @@ class Tracker(NetworkObserver):
         """Start the runs, with the figures of earlier runs of the study."""
         self._figures = {cell: RunningFigures() for cell in event.cells}
         self._due = dict.fromkeys(event.cells, 0.0)
+        self._recorded: set[tuple[str, int, str]] = set()
         if self._folder is not None and event.done:
             self._count_recorded(self._folder)
         origin = uuid4().hex if self._folder is None else _origin(self._folder)
@@ -167,11 +168,12 @@ class Tracker(NetworkObserver):
             for row in study.figures():
                 if row["error"] is None and row["cell"] in self._figures:  # failed debates are run again
                     self._figures[row["cell"]].add(row)
+                    self._recorded.add((row["cell"], row["repeat"], row["sample"]))
 
     def debate_finished(self, event: DebateFinished) -> None:
         """Count a debate, and report if it is time."""
         result, cell = event.result, event.debate.cell
-        if result is None:
+        if result is None or event.debate in self._recorded:  # it ended before the records were read
             return
         decision, tokens = result.decision, result.tokens
         self._figures[cell].add({

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from importlib.util import find_spec
 
 import pytest
@@ -106,6 +107,23 @@ def test_a_resumed_study_goes_on_with_the_same_runs_and_figures(run):
     assert (first.rows[-1][1], second.rows[-1][1]) == (3, 5)
     assert second.rows[0][1] == 4
     assert set(first.files) == {"summary.json", "study.toml"}
+
+
+def test_a_debate_that_ends_before_the_records_are_read_is_counted_once(run):
+    class Late(Book):
+        def study_started(self, event):
+            while self.progress().debates < 2:
+                time.sleep(0.01)
+            super().study_started(event)
+
+        async def open(self, run):
+            self.progress = run.progress
+            await super().open(run)
+
+    run(Book(report=False))
+    late = Late(report=False)
+    run(late, size=5)
+    assert late.rows[-1][1] == 5
 
 
 def test_files_are_those_of_the_study_and_no_module_in_the_current_directory_is_executed_to_make_them(
