@@ -194,7 +194,8 @@ class Chair(Best):
             unread = f"; {UNREAD}" if unranked(debate) == UNREAD and not ballots(debate) else ""
             return Decision(key, answer, agreed=True, reason=f"{why}written by the chair, '{model}', "
                             f"from {len(found)} answers{unread}")
-        return by_rank(debate, found, self.options.rank, f"no chair answered ({'; '.join(failures.values())}); ")
+        why = "; ".join(f"'{name}': {said}" for name, said in failures.items())
+        return by_rank(debate, found, self.options.rank, f"no chair answered ({why}); ")
 
     def chairs(self, debate: Debate, found: Sequence[Message]) -> list[str | None]:
         """Models, in the order in which they are asked."""

@@ -145,7 +145,7 @@ def test_two_answers_are_reviewed_and_not_ranked(held):
 
 @pytest.mark.parametrize(("dead", "answer", "reason"), [
     ("a", "chair b", "chair 'a' failed (503); written by the chair, 'b', from 3 answers"),
-    ("abc", "by 1", "no chair answered (503; 503; 503); ranked first: the answer of Agent 2")])
+    ("abc", "by 1", "no chair answered ('a': 503; 'b': 503; 'c': 503); ranked first: the answer of Agent 2")])
 def test_a_chair_that_fails_is_replaced_and_the_ranking_is_the_last_resort(dead, answer, reason):
     def reply(request):
         if request.purpose == "chair":

@@ -312,6 +312,13 @@ def test_what_a_cell_inherits_stands_in_the_grid_like_what_others_name(kit, tmp_
     expect(page.get_by_text("Not shown")).to_have_count(0)
 
 
+def test_factors_without_a_common_cell_leave_the_grid_to_be_chosen(kit, tmp_path, look):
+    own = {"a": {"dataset.x": 1}, "b": {"dataset.x": 2}, "c": {"dataset.y": 1}, "d": {"dataset.y": 2}}
+    page = look("", folder=with_settings(kit.write(tmp_path / "s", [kit.debate(cell, "q") for cell in own]), own))
+    expect(page.get_by_text("No cell with a score has both of these settings.")).to_be_visible()
+    expect(page.get_by_label("rows")).to_be_visible()
+
+
 def test_a_matched_cell_has_as_many_agents_as_the_other_one_allows():
     resolved = {"sc": {"debate": {"agents": 5}, "match": {"cell": "som", "by": "calls"}}}
     assert levels({"som": {"debate.agents": 3}, "sc": {}}, resolved)["sc"]["debate.agents"] == "matched"

@@ -32,17 +32,18 @@ export function Pivot({ study, found, query }) {
   const placed = found.cells.filter(({ cell }) => rows.levels.has(cell) && columns.levels.has(cell));
   const shown = ({ values, levels }) => values.filter((value) => placed.some(({ cell }) => levels.get(cell) === value));
   const means = placed.map((c) => c.score?.mean).filter((m) => m !== undefined);
-  if (!means.length) return null;
+  if (!found.cells.some((c) => c.score)) return null;
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const select = (name, chosen) => html`<label>${name} <select value=${chosen.name} onChange=${(e) => replaceQuery({ ...query, [name]: e.target.value })}>${
     factors.map((f) => html`<option value=${f.name}>${brief(f.name, 50)}</option>`)}</select></label>`;
-  return html`<section><div class="bar"><h2>Cells as a grid</h2><div class="bar start">${select('rows', rows)}${select('columns', columns)}</div></div>
-    <div class="wide" role="region" aria-label="Cells as a grid" tabindex="0"><table class="pivot">
+  const table = html`<div class="wide" role="region" aria-label="Cells as a grid" tabindex="0"><table class="pivot">
     <thead><tr><td></td>${shown(columns).map((v) => html`<th scope="col">${brief(v, 40)}</th>`)}</tr></thead>
     <tbody>${shown(rows).map((row) => html`<tr><th scope="row">${brief(row, 60)}</th>${shown(columns).map((column) => html`<${Field}
       study=${study} cells=${field(row, column)} low=${low} high=${high} />`)}</tr>`)}</tbody></table></div>
     <p class="quiet small">Means of ${found.metric}; the stronger the colour, the higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.${
-      placed.length < found.cells.length && ` Not shown: ${plural(found.cells.length - placed.length, 'cell')} without one of the two settings.`}</p></section>`;
+      placed.length < found.cells.length && ` Not shown: ${plural(found.cells.length - placed.length, 'cell')} without one of the two settings.`}</p>`;
+  return html`<section><div class="bar"><h2>Cells as a grid</h2><div class="bar start">${select('rows', rows)}${select('columns', columns)}</div></div>
+    ${means.length ? table : html`<p class="quiet small">No cell with a score has both of these settings.</p>`}</section>`;
 }
 
 function Field({ study, cells, low, high }) {
