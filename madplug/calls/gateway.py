@@ -75,7 +75,7 @@ class Gateway:
             channel = self._channels[name]
             attempts = _Attempts(channel.model.options, billed)
             try:
-                call = await self._pay(channel, request, CallRow(key, caller, request.model, body), attempts)
+                call = await self._until_answered(channel, request, CallRow(key, caller, request.model, body), attempts)
             except BaseException as error:  # also a cancellation: others may wait for the same call
                 if isinstance(error, ModelError):
                     error.billed = _usages(key, attempts.billed)
@@ -112,7 +112,7 @@ class Gateway:
                  f"\0{caller.nth}")
         return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
-    async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
+    async def _until_answered(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
         """Attempt a call, and retry it, until it is answered and stored, or no attempt is left."""
         attempts.check(channel.name)
         seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,

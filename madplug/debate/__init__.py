@@ -1,1 +1,1 @@
-"""One debate: its cell, its loop, and the checks of what components return."""
+"""One debate: its cell, the checks of what components return, and the loop, which asks the decision protocol."""

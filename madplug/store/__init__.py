@@ -1,4 +1,7 @@
-"""A study's records: `open_study` reads a directory, `open_recorder` writes to one, `MemoryStore` needs none."""
+"""A study's records: `open_study` reads a directory, `open_recorder` writes to one, `MemoryStore` needs none.
+
+Rows are made in `recorder`, committed in `writer`, and read in `reading`; `layout` has their tables.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from madplug.store.layout import find_studies, has_study
     from madplug.store.lock import StudyLock, is_running
     from madplug.store.reading import Reader
+    from madplug.store.recorder import MemoryStore, Recorder
     from madplug.store.scope import SCOPE, Scope
-    from madplug.store.sqlite import MemoryStore, Recorder
 
 __all__ = [
     "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "DebateProgress", "MemoryStore",
@@ -43,8 +46,8 @@ def open_study(folder: Path | str, *, everything: bool = False) -> Reader:
     """Open a study's directory for reading, also while it runs; use the reader in a `with` block.
 
     everything: also the debates of cells, repeats and samples that the latest run file no longer has. The directory
-    need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there is no study in
-    it, or none that this version can read.
+    need not be trusted: nothing in it is executed, and nothing is written but SQLite's own `-wal` and `-shm`. Raises
+    `UserError` if there is no study in it, or none that this version can read.
     """
     from madplug.store.layout import open_for_reading
     from madplug.store.reading import Reader
@@ -60,7 +63,7 @@ def open_recorder(folder: Path | str) -> Recorder:
     """
     from madplug.store.layout import make_folder, open_for_writing
     from madplug.store.lock import StudyLock
-    from madplug.store.sqlite import Recorder
+    from madplug.store.recorder import Recorder
     from madplug.store.writer import DiskWriter
 
     folder = Path(folder)

@@ -19,7 +19,7 @@ from typing import Any
 from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.registry.local import is_file_reference
-from madplug.store import has_study
+from madplug.store import has_study, open_study
 from madplug.study.compatibility import strings
 from madplug.study.files import read_text
 
@@ -40,6 +40,7 @@ def confirm(folder: Path, table: Mapping[str, Any], *, yes: bool = False) -> Non
         return
     if not begun or is_own(folder):
         return
+    open_study(folder).close()  # one that cannot be read need not be trusted
     if not yes:
         _ask(f"{folder}: you did not begin this study on this machine{_owner(folder)}; it names "
              f"{_names([table, _stored(folder)])}")

@@ -121,6 +121,13 @@ def theirs(foreign, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_study_that_cannot_be_read_is_refused_without_a_question(program, theirs, way):
+    change(theirs, "PRAGMA user_version = 1")
+    done = program(*(word.replace("DIR", str(theirs)) for word in way))
+    assert (done.returncode, "made by an older madplug" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_without_a_terminal_what_others_began_is_refused_before_anything_is_executed(program, theirs, tmp_path, way):
     done = program(*(word.replace("DIR", str(theirs)) for word in way))
     assert (done.returncode, (tmp_path / "ran").exists()) == (2, False)

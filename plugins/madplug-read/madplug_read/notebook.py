@@ -16,7 +16,8 @@ EVERY = 0.5
 """Seconds between two updates."""
 PAGES = {("madplug.records", "DebateResult"): "debate_page", ("madplug.cli.api", "StudyResult"): "study_page",
          ("madplug.store.reading", "Reader"): "reader_page",
-         ("madplug.store.sqlite", "Recorder"): "reader_page", ("madplug.store.sqlite", "MemoryStore"): "reader_page"}
+         ("madplug.store.recorder", "Recorder"): "reader_page",
+         ("madplug.store.recorder", "MemoryStore"): "reader_page"}
 """The function of `markup` that draws the records of a class, by the class's module and name."""
 
 
