@@ -140,15 +140,17 @@ debate.models = ["shut"]
 
 
 def test_the_first_exception_ends_the_jobs_under_way():
-    ended = []
+    begun, ended = [], []
 
     async def jobs():
         for n in range(5):
             yield n
 
     async def run(n):
+        begun.append(n)
         try:
-            await asyncio.sleep(0.01 if n == 0 else 60)
+            while len(begun) < 5 or n > 0:
+                await asyncio.sleep(0.01)
             raise ValueError(n)
         finally:
             ended.append(n)
