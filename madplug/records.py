@@ -400,14 +400,20 @@ class DebateResult:
 
     @property
     def unread(self) -> bool:
-        """Whether a vote is not valid, the last answer of a voter without one was not read, or a plugin's data of a
-        message says `unparsed`.
+        """Whether a vote is not valid, the last answer of a voter without one was not read, or a plugin's notes, or its
+        data of a message, have `"unparsed": True`, in tables or lists up to three levels down.
         """
         valid = {vote.agent: vote.valid for vote in (self.decision.votes if self.decision else ())}
         last = {m.agent: m.key is not None for m in self.messages if m.answers and not m.retracted}
         voters = {agent.id for agent in self.agents if agent.persona.votes}
-        return not all(({i: read for i, read in last.items() if i in voters} | valid).values()) or any(
-            isinstance(noted, Mapping) and noted.get("unparsed") for m in self.messages for noted in m.data.values())
+        return (not all(({i: read for i, read in last.items() if i in voters} | valid).values())
+                or _unparsed([self.notes, *(m.data for m in self.messages)]))
+
+
+def _unparsed(noted: Any, levels: int = 5) -> bool:
+    inner = noted.values() if isinstance(noted, Mapping) else noted if isinstance(noted, list | tuple) else ()
+    return (isinstance(noted, Mapping) and noted.get("unparsed") is True) or (
+        levels > 0 and any(_unparsed(one, levels - 1) for one in inner))
 
 
 @dataclass(frozen=True, slots=True)

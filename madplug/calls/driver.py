@@ -27,6 +27,8 @@ from madplug.store.base import Call, CallRow, Totals
 HOPELESS, HOPELESS_NOW = 5, 40
 """An endpoint ends the study that refused every request of this many debates since it last answered one: if it never
 answered, and if it did in this run, where some of its servers may know the key while others do not."""
+IN_VAIN = 20
+"""Attempts in a row after whose failure the user is told why."""
 KEPT = "kept."
 """What the names of the facts begin with that components keep."""
 Source = Literal["paid", "shared", "stored"]
@@ -329,6 +331,8 @@ class StudyDriver:
             self._why_paused = "rate limited" if error.retry_after else f"the last attempt failed ({str(error)[:60]})"
         if quota.failed(error, caller):
             self.warn(f"model '{channel}' cannot be reached; trying again: {quota.why}")
+        elif quota.in_vain == IN_VAIN and isinstance(error, TransientError):
+            self.warn(f"model '{channel}': the last {IN_VAIN} attempts failed; trying again: {str(error)[:200]}")
         if isinstance(error, AccessError):
             quota.refused.add(DebateId(caller.cell, caller.repeat, caller.sample))
             if len(quota.refused) >= (HOPELESS_NOW if quota.answered else HOPELESS):

@@ -29,7 +29,8 @@ class Quota:
         self.slots = Slots(options.max_in_flight)
         self.window = AdaptiveWindow(self.slots, options.start_in_flight) if options.start_in_flight else None
         """How many of the slots can be used, if that is found out while the study runs."""
-        self.answered = 0
+        self.answered = self.in_vain = 0
+        """Calls that were answered, and attempts that have failed since the last of them."""
         self.tokens = 0
         """Tokens of prompts and completions in this run."""
         self._used = 0.0
@@ -108,7 +109,7 @@ class Quota:
 
     def succeeded(self, usage: Usage) -> None:
         """A call was answered."""
-        self.answered += 1
+        self.answered, self.in_vain = self.answered + 1, 0
         self.tokens += usage.prompt + usage.completion
         self._used += min(usage.prompt + usage.completion, self._most_used)
         self.refused.clear()
@@ -117,6 +118,7 @@ class Quota:
 
     def failed(self, error: BaseException, caller: Caller) -> bool:
         """An attempt was not answered. True for the third one in vain to reach an endpoint: the user should know."""
+        self.in_vain += 1
         self._admitted = max(self._admitted - 1, 0)
         if self.window is not None and isinstance(error, OverloadedError):
             asked = error.retry_after  # no request waits beyond its deadline, so the others need not either

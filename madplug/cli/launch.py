@@ -71,7 +71,9 @@ def endings(summary: Mapping[str, Any], recorded: Reader) -> Iterator[str]:
     if summary["reason"]:
         spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
         paid, limit = summary["paid"], summary["reason"].partition(":")[0]
-        known = {"limits.tokens": f"{paid['tokens']:,}", "limits.cost_usd": f"${dollars(paid['cost_usd'] or 0)}"}
+        known = {"limits.tokens": f"{paid['tokens']:,}"}
+        if paid["cost_usd"] is not None:
+            known["limits.cost_usd"] = f"${dollars(paid['cost_usd'])}"
         used = f" ({known[limit]} with the calls in flight)" if limit in known else ""
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
         more = "" if summary["ending"] in ("decided", "unfinished") else f"; {again}"

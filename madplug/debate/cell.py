@@ -104,13 +104,17 @@ class Cell(CellFacts):
         values = found.values() if isinstance(found, Mapping) else found if isinstance(found, Sequence) else [found]
         return [v.style if isinstance(v, BoundStyle) else v for v in values if v is not None]
 
-    def components(self) -> list[Component]:
-        """Every component of the cell, extensions first and in their order, each followed by those in its options."""
+    def components(self, without: tuple[type[Component], ...] = ()) -> list[Component]:
+        """Every component of the cell, extensions first and in their order, each followed by those in its options.
+
+        without: leaves out those of these kinds, and what is in their options.
+        """
         many: tuple[type[Component], ...] = (Extension, Service, PersonaGenerator, Style, Phase, Metric)
         more = (own.values() if isinstance(own, Mapping) else own for own in self.more.values())
         one = (self.dataset, self.answers, self.casting, self.turns, self.visibility, self.decision)
-        found = [*chain.from_iterable(map(self.of_kind, many)), *chain.from_iterable(more), *filter(None, one)]
-        return list({id(c): c for own in found for c in (own, *nested_in(own))}.values())
+        found = (*chain.from_iterable(map(self.of_kind, many)), *chain.from_iterable(more), *filter(None, one))
+        wanted = (own for own in found if not isinstance(own, without))
+        return list({id(c): c for own in wanted for c in (own, *nested_in(own))}.values())
 
     @override
     def component(self, base: type[C], name: str) -> C:

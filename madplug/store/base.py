@@ -44,6 +44,8 @@ class Totals:
     cost_usd: float = 0.0
     retries: int = 0
     """Attempts that failed, over all calls that were answered in the end."""
+    unpriced: int = 0
+    """Calls whose cost is not known."""
 
 
 @dataclass(frozen=True, slots=True)

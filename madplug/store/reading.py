@@ -51,7 +51,7 @@ _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome
  CASE WHEN sum(outcome IS NOT NULL AND cost_usd IS NULL) THEN NULL ELSE coalesce(sum(cost_usd), 0.0) END,
  coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
 _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),
- coalesce(sum(retries), 0) FROM calls"""
+ coalesce(sum(retries), 0), count(*) - count(cost_usd) FROM calls"""
 _MESSAGES = """SELECT messages.record, contents.text FROM messages LEFT JOIN contents ON contents.number = reply
  WHERE debate = ? ORDER BY id"""
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =

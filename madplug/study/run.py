@@ -56,7 +56,7 @@ class StudyRun:
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
         self._rescore = rescore
-        self.worker = Worker(plan, self.driver, runner=runner)
+        self.worker = Worker(plan, self.driver, runner=runner if rescore is None else None)
 
     @property
     def status(self) -> str:
@@ -123,6 +123,9 @@ class StudyRun:
             await plan.executor.begin(self.driver)
         elif self._rescore is None and (waiting := self.recorder.fact("waiting")):
             self.driver.warn(f"{waiting}; this run does not wait for that, and pays for it once more")
+        if plan.limits.cost_usd is not None and (unpriced := self.driver.totals.unpriced):
+            self.driver.warn(f"limits.cost_usd: {count(unpriced, 'call')} of earlier runs had no price and cannot "
+                             "count")
         await self.worker.open()
         self._stage = ""
         self.observers.emit(StudyStarted(plan.name, tuple(self.worker.setups), self.planned, jobs.done,

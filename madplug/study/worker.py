@@ -22,7 +22,16 @@ from madplug.debate.loop import run_debate
 from madplug.debate.state import DebateState, change, stored_debate, tell, to_result
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
 from madplug.events import DebateStarted
-from madplug.kinds import Casting, PersonaGenerator, Service, Style, TurnOrder
+from madplug.kinds import (
+    Casting,
+    DecisionProtocol,
+    PersonaGenerator,
+    Phase,
+    Service,
+    Style,
+    TurnOrder,
+    Visibility,
+)
 from madplug.records import DebateResult, Decision, Job
 from madplug.study.scoring import score
 from madplug.study.setup import CellSetup
@@ -34,10 +43,10 @@ Runner = Callable[[DebateState], Awaitable[Decision]]
 class Worker:
     """The cells of a study, ready to run debates.
 
-    runner: runs a debate; by default the loop.
+    runner: runs a debate; by default the loop. None: debates on record are scored, and none is run.
     """
 
-    def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner = run_debate) -> None:
+    def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner | None = run_debate) -> None:
         self.plan = plan
         self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions,
                                answer=plan.executor.answer if plan.executor else None)
@@ -56,16 +65,17 @@ class Worker:
             self._opened.append(service)
         prepared: set[int] = set()
         for setup in self.setups.values():
-            for component in setup.cell.components():
-                if id(component) not in prepared and self._takes_part(component):
+            for component in setup.cell.components(self._without()):
+                if id(component) not in prepared:
                     prepared.add(id(component))
                     await run_setup_step(component, "prepare", partial(component.prepare, setup))
             if setup.training_use:
                 await self._driver.remember(f"trained.{setup.cell.slug}", dict(setup.training_use))
 
-    def _takes_part(self, component: Component) -> bool:
-        """Whether debates need a component: those taken from a record have their agents and messages already."""
-        return self._runner is run_debate or not isinstance(component, PersonaGenerator | Casting | TurnOrder | Style)
+    def _without(self) -> tuple[type[Component], ...]:
+        """The kinds that are not needed: debates on record have their messages, and those to be scored a decision."""
+        decided = () if self._runner else (Visibility, DecisionProtocol, Phase)
+        return () if self._runner is run_debate else (PersonaGenerator, Casting, TurnOrder, Style, *decided)
 
     async def close(self) -> None:
         """Close models and services."""
@@ -105,6 +115,7 @@ class Worker:
         try:
             if state.cell.match is not None:
                 self._check_match(state)
+            assert self._runner is not None
             await self._runner(state)
         except BaseException as error:  # components raise anything; what is not theirs is raised again
             why = self._why_failed(error)

@@ -196,6 +196,21 @@ def test_the_user_is_told_once_when_the_third_try_was_in_vain_and_who_waits_goes
     assert on_virtual_clock(main())[0] == [False, False, False, True, False, False]
 
 
+def test_the_user_is_told_why_twenty_attempts_in_a_row_have_failed():
+    async def main():
+        told = []
+        driver = StudyDriver({"m": Faulty()}, MemoryStore(), print, warn=told.append)
+        for n in range(45):
+            await driver.admit("m", caller(n), 1, 900.0)
+            if n == 19:
+                await driver.keep("m", CallRow(b"k", caller(n), "m", "{}"), Call(Completion("A")))
+            else:
+                driver.release("m", caller(n), TransientError("not JSON"))
+        return told
+
+    assert asyncio.run(main()) == ["model 'm': the last 20 attempts failed; trying again: not JSON"]
+
+
 # What is paid
 
 def test_a_reply_that_cannot_be_recorded_still_shows_that_the_endpoint_is_up():

@@ -140,7 +140,7 @@ debate.models = ["shut"]
 
 
 def test_the_first_exception_ends_the_jobs_under_way():
-    begun, ended = [], []
+    begun, ended, all_begun = [], [], asyncio.Event()
 
     async def jobs():
         for n in range(5):
@@ -148,9 +148,10 @@ def test_the_first_exception_ends_the_jobs_under_way():
 
     async def run(n):
         begun.append(n)
+        if len(begun) == 5:
+            all_begun.set()
         try:
-            while len(begun) < 5 or n > 0:
-                await asyncio.sleep(0.01)
+            await (asyncio.sleep(60) if n else all_begun.wait())
             raise ValueError(n)
         finally:
             ended.append(n)

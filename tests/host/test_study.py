@@ -139,6 +139,14 @@ def test_a_cost_limit_counts_the_price_however_absurd_it_is(program, write, tmp_
         in done.stderr
 
 
+def test_calls_without_a_price_cannot_count_for_a_cost_limit_and_that_is_told(program, write):
+    program("run", write(), "--set", "limits.calls=4", "--set", "models.m.max_in_flight=1")
+    done = program("run", write(), "--set", "models.m.price={prompt = 1e6, completion = 0}", "--set",
+                   "limits.cost_usd=35", "--set", "models.m.max_in_flight=1")
+    assert "limits.cost_usd: 4 calls of earlier runs had no price and cannot count" in done.stderr
+    assert (done.returncode, "($" in done.stderr) == (3, False), "what was spent in all is not known"
+
+
 def test_a_second_interrupt_stops_at_once(write, tmp_path):
     process = start(tmp_path, "run", write(), "--set", "models.m.latency=30", *LEDGER)
     until(lambda: (tmp_path / "runs/study/log.jsonl").is_file())

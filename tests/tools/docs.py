@@ -126,6 +126,8 @@ def within(folder: Path, *installed: Path) -> Iterator[None]:
     known = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch, open(os.devnull, encoding="utf-8") as nothing:
         patch.chdir(folder)
+        if (remembered := vars(main).get("_registry")) is not None:  # by the program, from an earlier test
+            patch.delitem(remembered._sources, "kit", raising=False)
         own = [place for place in sys.path if place != str(ROOT / "tests" / "kit")]
         patch.setattr(sys, "path", [*map(str, (folder, *installed)), *own])
         patch.setattr(sys, "stdin", nothing)

@@ -137,7 +137,7 @@ class Retained(TokenProbabilities, Visibility):
             return review
         majority = most_common(debate, said)
         kept = await self.kept(debate, said, majority)
-        noted = {"kept": [m.id for m in (said if kept is None else kept)], "of": len(said), "unread": kept is None}
+        noted = {"kept": [m.id for m in (said if kept is None else kept)], "of": len(said), "unparsed": kept is None}
         say = fill(self.options.majority, majority=majority or "none could be read")
         return Review(say=say, leave=review.leave if review else (), data={"dar": noted})
 
@@ -180,7 +180,7 @@ class Retention(Metric):
         record = debate.transcript.record
         read = sum(record[i].agent not in (None, m.agent) for m in debate.transcript.messages for i in m.seen)
         return {"kept": sum(len(one["kept"]) / one["of"] for one in made) / len(made),
-                "unread": float(sum(one["unread"] for one in made)), "read": float(read)}
+                "unread": float(sum(one["unparsed"] for one in made)), "read": float(read)}
 
 
 def kept_by_round(debate: Debate) -> dict[int, set[int]]:

@@ -48,7 +48,7 @@ def test_calls_are_answers_and_a_filter_for_each_round_of_debate(rounds, agents,
 def test_a_choice_that_cannot_be_read_keeps_everything_and_is_counted(reply):
     played = debated([reply or "..."] * 2)
     assert heard(played) == [{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}]
-    assert (played.metrics["dar.kept"], played.metrics["dar.unread"]) == (1, 2)
+    assert (played.metrics["dar.kept"], played.metrics["dar.unread"], played.result.unread) == (1, 2, True)
 
 
 @pytest.mark.parametrize(("text", "names"), [

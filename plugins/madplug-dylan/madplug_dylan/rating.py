@@ -71,7 +71,9 @@ class Rating(Style):
         weights = weights_of(ratings or [0] * len(view))
         rated = {str(m.agent): weight for m, weight in zip(view, weights, strict=True)}
         asked = turn.data.get("dylan", {})
-        return Reply(said, data={"dylan": {**asked, "weights": rated, "unread": ratings is None}})
+        unread = ratings is None
+        return Reply(said, data={"dylan": {**asked, "weights": rated, "unread": unread,
+                                           "unparsed": unread or asked.get("ranker_unread", False)}})
 
 
 def read_ratings(text: str, count: int) -> list[int] | None:

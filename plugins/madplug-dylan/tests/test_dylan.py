@@ -101,7 +101,7 @@ def test_from_round_three_on_those_of_the_rankers_last_pair_act_and_without_one_
     last = {m.agent for m in played.messages if m.round == 3}
     assert len(last) == 2 if acting is None else {f"second {a}" for a in last} == {shown[i] for i in acting}
     assert (played.metrics["unread.ratings"], played.metrics["unread.rankings"]) == (4 + len(last), unread)
-    assert (played.result.calls, played.decision.key) == (9 + len(last), "same")
+    assert (played.result.calls, played.decision.key, played.result.unread) == (9 + len(last), "same", True)
     assert played.decision.agreed == (len(last) == 2)  # one alone does not agree with anybody
     published = [m for m in dylan(lambda request: rounds_of_four(request, ranked), acting="as_published").messages
                  if m.round == 3]  # those at the places that are numbered like the chosen

@@ -61,7 +61,7 @@ name = "debate"
 [cells.debate]
 paradigm = "{method}"    # madplug show {method}; others: madplug list paradigms
 {agents}agents = 3
-# rounds = 2
+# rounds = 2    # the most; madplug show {method} has the default
 
 # The baseline: as many independent answers to each question as the debate made calls.
 [[cells]]

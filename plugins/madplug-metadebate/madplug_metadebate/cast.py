@@ -162,7 +162,9 @@ class Cast(Casting):
             if all(f"review by {model}" in failed for model in models):
                 raise ModelError(f"no model reviewed the proposals for the role '{persona.role}': {_listed(failed)}")
             winner, facts = self._choose(debate, i, persona, models, proposals, rows)
-            cast.append(facts | ({"failed": failed} if failed else {}))
+            unread = facts["criteria"] == "unread" or any(
+                row is None and f"review by {model}" not in failed for model, row in zip(models, rows, strict=True))
+            cast.append(facts | ({"unparsed": True} if unread else {}) | ({"failed": failed} if failed else {}))
             before.append(Role(persona, {p.model: p for p in proposals}, winner))
         debate.notes["metadebate"] = {"cast": cast}
         return [role.winner.model for role in before]

@@ -37,7 +37,8 @@ class Criteria:
     items: Sequence[Criterion] = BUILT_IN
     note: str = "built_in"
     """`given` in the run file; `generated`, from training examples; `generated_from_study`, from the study's own
-    questions, since the data set has no others; `built_in`."""
+    questions, since the data set has no others; `unread`, the built-in ones, since those could not be read; `built_in`,
+    since no model could be asked."""
 
 
 async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
@@ -61,7 +62,7 @@ async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
             found = read_criteria(said.text)
             if found:
                 return {"criteria": found, "note": note}
-        return {"criteria": BUILT_IN, "note": "built_in"}
+        return {"criteria": BUILT_IN, "note": "unread"}
 
     async def make() -> dict[str, Any]:
         for model in models[:-1]:

@@ -157,7 +157,7 @@ def _row(debate: Outline) -> dict[str, Any]:
 def _line(debate: Outline) -> Text:
     """A debate in a list: where it is, how it ended, what there is to see."""
     decision = debate.decision
-    end: str = debate.state if debate.state != "done" else "undecided"
+    end: str = {"running": "not ended", "done": "undecided"}.get(debate.state, debate.state)
     if decision is not None and decision.key is not None and debate.state == "done":
         end = " ".join(safe(decision.key).split())[:40]
     end = f"partial: {end}" if debate.missing else end

@@ -12,7 +12,7 @@ import click
 
 from madplug import columns, dollars, plain, safe
 from madplug.store import find_studies, open_study
-from madplug_read.studies import ORACLE, StudyFacts, saw_references, study_facts, study_state
+from madplug_read.studies import ORACLE, SERVED, StudyFacts, cell_tables, saw_references, study_facts, study_state
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
 SORTS: dict[str, Callable[[StudyFacts], Any]] = {
@@ -68,7 +68,7 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
     yield (f"{facts['done']} done, {facts['failed']} failed{left}; {facts['calls']} calls paid, "
            f"{facts['tokens']} tokens{cost}")
-    served = facts["state"] if facts["state"] in ("serving", "served") else ""
+    served = facts["state"] if facts["state"] in SERVED else ""
     rest = ", ".join(facts["not_begun"])
     more = "; ".join(filter(None, (served, rest and f"{'not asked yet' if served else 'not begun'}: {rest}")))
     yield from map(safe, filter(None, [more, facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))
@@ -86,9 +86,11 @@ def status_of(folder: Path) -> dict[str, Any]:
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
         left = planned - done - failed if isinstance(planned, int) else None
         begun, settings = {f.cell for f in found}, study.fact("settings")
-        not_begun = [cell for cell in settings if cell not in begun] if isinstance(settings, dict) else []
+        state = study_state(study, left, failed)
+        matched = {cell for cell, table in cell_tables(study).items() if table.get("match") and state in SERVED}
+        not_begun = [c for c in settings if c not in begun | matched] if isinstance(settings, dict) else []
         cost = None if totals.calls and any(f.cost_usd is None for f in found) else totals.cost_usd
-        return {"state": study_state(study, left, failed), "done": done, "failed": failed, "left": left,
+        return {"state": state, "done": done, "failed": failed, "left": left,
                 "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
                 "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
                 "cells": cells, "not_begun": not_begun, "oracle": saw_references(study)}

@@ -18,6 +18,7 @@ ORACLE = " (oracle)"
 CONVERSATIONS = "serve.conversations"
 """The data set of a study that is served."""
 State = Literal["running", "stopped", "finished", "failed", "serving", "served", "unknown"]
+SERVED = ("serving", "served")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class BestCell:
     metric: str
     mean: float
     ci95: tuple[float, float] | None
+    tied: int = 0
+    """How many other cells have the same mean."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def _facts(study: Reader) -> StudyFacts:
     left = max(0, planned - done - failed) if isinstance(planned, int) else None
     unknown = totals.calls and any(c.cost_usd is None for c in found)
     return StudyFacts(study.folder, _date(study.folder), study_state(study, left, failed), _models(study),
-                      len(_cells(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
+                      len(cell_tables(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
                       None if unknown else totals.cost_usd, _best(study), saw_references(study))
 
 
@@ -84,7 +87,7 @@ def saw_references(study: Reader) -> bool:
 def study_state(study: Reader, left: int | None, failed: int) -> State:
     """Whether a study runs, or how it ended, of which so many debates are left and have failed."""
     running = is_running(study.folder)
-    if any(cell["dataset"].get("use") == CONVERSATIONS for cell in _cells(study) if cell.get("dataset")):
+    if any(cell["dataset"].get("use") == CONVERSATIONS for cell in cell_tables(study).values() if cell.get("dataset")):
         return "serving" if running else "served"
     status = beside(study.folder, "summary.json").get("status")
     if running:
@@ -111,22 +114,22 @@ def beside(folder: Path, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _cells(study: Reader) -> list[Mapping[str, Any]]:
-    """The cells of the study's identity that are as madplug wrote them."""
+def cell_tables(study: Reader) -> dict[str, Mapping[str, Any]]:
+    """The cells of the study's identity that are as madplug wrote them, by name."""
     identity = study.fact("identity")
     cells = identity.get("cells") if isinstance(identity, Mapping) else None
-    return [cell for cell in cells.values() if is_cell(cell)] if isinstance(cells, Mapping) else []
+    return {name: cell for name, cell in cells.items() if is_cell(cell)} if isinstance(cells, Mapping) else {}
 
 
 def _models(study: Reader) -> tuple[str, ...]:
     """What the endpoints call the models, or how the run file names them."""
-    tables = [(name, table) for cell in _cells(study) for name, table in (cell.get("models") or {}).items()]
+    tables = [named for cell in cell_tables(study).values() for named in (cell.get("models") or {}).items()]
     return tuple(dict.fromkeys(str(table.get("model", name) if isinstance(table, Mapping) else name)
                                for name, table in tables))
 
 
 def _first_metric(study: Reader) -> str:
-    used = [slot.get("use") for cell in _cells(study) for slot in cell.get("metrics") or ()]
+    used = [slot.get("use") for cell in cell_tables(study).values() for slot in cell.get("metrics") or ()]
     return str(used[0]) if used else ""
 
 
@@ -148,6 +151,7 @@ def _best(study: Reader) -> BestCell | None:
         scored = {cell: found for cell, found in metric.items() if found}
         if scored:
             best = max(scored, key=lambda cell: scored[cell]["mean"])
-            low_high = scored[best]["ci95"]
-            return BestCell(best, name, scored[best]["mean"], (low_high[0], low_high[1]) if low_high else None)
+            mean, low_high = scored[best]["mean"], scored[best]["ci95"]
+            return BestCell(best, name, mean, (low_high[0], low_high[1]) if low_high else None,
+                            sum(found["mean"] == mean for found in scored.values()) - 1)
     return None

@@ -187,13 +187,13 @@ def test_a_killed_study_reads_as_far_as_it_went(program):
     run = subprocess.Popen([sys.executable, "-m", "madplug", "run", "study.toml", "--quiet", *slow])
     try:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and "  running" not in program("read", "runs/study").stdout:
+        while time.monotonic() < deadline and "not ended" not in program("read", "runs/study").stdout:
             assert run.poll() is None
             time.sleep(0.05)
     finally:
         run.send_signal(signal.SIGKILL)
         run.wait()
-    listed = [line.split() for line in program("read", "runs/study").stdout.splitlines() if "  running" in line]
+    listed = [line.split() for line in program("read", "runs/study").stdout.splitlines() if "not ended" in line]
     assert "Not decided yet" in program("read", "runs/study", listed[0][1]).stdout
 
 

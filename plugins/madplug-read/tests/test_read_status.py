@@ -56,7 +56,9 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(status, made):
 def test_a_study_that_is_served_has_no_debates_left_that_it_could_have_begun(status, made):
     recorder = made("s", ended("q1"))
     cell = {"dataset": {"use": "serve.conversations"}}
-    for name, value in {"planned": None, "identity": {"cells": {"c": cell}}, "settings": {"c": {}, "d": {}}}.items():
+    cells = {"c": cell, "matched": {**cell, "match": {"cell": "c", "by": "calls"}}}
+    settings = {"c": {}, "d": {}, "matched": {}}
+    for name, value in {"planned": None, "identity": {"cells": cells}, "settings": settings}.items():
         wait_for(recorder.keep_fact(name, value))
     assert status("s").stdout.splitlines()[-1] == "serving; not asked yet: d"
     recorder.close()

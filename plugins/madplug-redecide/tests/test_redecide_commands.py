@@ -170,6 +170,7 @@ def test_a_study_whose_components_looked_at_its_data_can_be_decided_again_as_it_
         program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]', "--set", f"dataset.size={size}", "--set",
                 f"repeats={repeats}", status=0)
         program(*AGAIN, "--decision", "kit.last_round", status=0)
+        program("rescore", "runs/again", status=0)  # nor does a study without data need them to be scored
         assert summary(tmp_path, "again")["cells"][0]["done"] == done
 
 

@@ -158,15 +158,14 @@ class Used:
             said: Iterable[tuple[int, int, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
         """The calls of one debate: keys of those before round 1, (round, wave, agent, keys) of each message, and keys
         of those that are behind no message."""
-        before: tuple[int, int] | None = None
+        before: tuple[int, int, bool] | None = None
         for key in opening:
-            self._waves += 1
-            self._messages += 1
             self._append(debate, cell, 0, "", key)
         for number, wave, agent, keys in said:
-            self._waves += (number, wave) != before
+            now = number, wave, agent is None  # what an extension asks between rounds has no wave
+            self._waves += now != before
             self._messages += 1
-            before = number, wave
+            before = now
             role = "" if agent is None else roles.get(agent, "")
             for key in keys:
                 self._append(debate, cell, number, role, key)
@@ -236,9 +235,9 @@ class UsedFigures:
         and otherwise.
 
         Calls of a message follow each other, messages of a wave run at the same time, waves follow each other. Calls
-        of the decision are not in it.
+        before round 1 and of the decision are not in it: which of them wait for others is not on record.
         """
-        own = np.flatnonzero((self._columns["cell"] == cell) & (self._columns["round"] != CLOSING))
+        own = np.flatnonzero((self._columns["cell"] == cell) & (self._columns["round"] > 0))
         if not len(own):
             return None
         seconds, queued = (self._calls.numbers[name][self._at[own]] for name in ("seconds", "queued"))

@@ -45,11 +45,14 @@ def hexed(*names):
     return tuple(key(name).hex() for name in names)
 
 
-def debate(cell, share, closing=("vote",)):
-    """One debate of two waves and a vote; of the second cell the first round only, with the same calls."""
+def debate(cell, share, closing=("vote",), asked=()):
+    """One debate of two waves and a vote; of the second cell the first round only, with the same calls. asked: for what
+    an extension said after the first round."""
     said = [Message(0, 1, 0, 0, "draft", "x", key="A", model="small", calls=hexed("a1")),
             Message(1, 1, 0, 1, "draft", "x", key="A", model="large", calls=hexed("b1", "b1 again")),
             Message(2, 2, 0, 2, "moderate", "x", answer="", model="large", calls=hexed("m2"))]
+    if asked:
+        said.insert(2, Message(3, 1, 0, None, "say", "x", calls=hexed(*asked)))
     said = said[:2] if share else said
     names = ["persona", "a1", "b1", "b1 again"] + ([] if share else ["m2", "vote"])
     used = [c.completion.usage for row, c in CALLS if row.key in {key(n) for n in names}]
@@ -117,10 +120,12 @@ def test_what_was_used_is_known_by_round_role_and_model_and_what_it_was_for_if_t
 
 def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each_in_the_times_of_its_study(tmp_path, folder):
     other = recorded(tmp_path / "other", debate("first", False), seconds=1.0)
-    first, second, again = (cell["spending"]["critical"] for cell in build([folder, other])["cells"])
-    assert first == {"calls": 1 + 2 + 1, "seconds": 1.0 + 7.0 + 1.0, "queued": 0.0}
-    assert second == {"calls": 3, "seconds": 8.0, "queued": 0.0}
-    assert again["seconds"] == 1.0 + 2.0 + 1.0
+    between = recorded(tmp_path / "between", debate("first", False, closing=(), asked=("vote",)))
+    first, second, again, asked = (cell["spending"]["critical"] for cell in build([folder, other, between])["cells"])
+    assert first == {"calls": 2 + 1, "seconds": 7.0 + 1.0, "queued": 0.0}
+    assert second == {"calls": 2, "seconds": 7.0, "queued": 0.0}
+    assert again["seconds"] == 2.0 + 1.0
+    assert (asked["calls"], asked["seconds"]) == (2 + 1 + 1, 7.0 + 1.0 + 1.0)
 
 
 def test_what_a_prefix_cache_could_have_served_is_counted_in_blocks_by_model(folder):

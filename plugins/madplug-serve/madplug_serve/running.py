@@ -137,6 +137,7 @@ class _Server:
             return await study
 
     def _begin(self, run: StudyRun) -> None:
+        self._run = run
         self.debates.use(run.worker, run.recorder.done())
 
     async def _answer_requests(self) -> None:
@@ -159,6 +160,8 @@ class _Server:
         host, port = self._listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         names = ", ".join(f"'{safe(model)}'" for model in self._models)
+        if paid := self._run.progress().paid:
+            self.say(f"{count(paid, 'model call')} made to prepare the cells")
         echo(f"serving {safe(self._session.resolved.plan.name)} at http://{host}:{port}/v1; "
              f"{count(len(self._models), 'model')}: {names}", err=True)
         if self._address.made:

@@ -145,6 +145,16 @@ def test_a_limit_of_the_study_is_a_quota_of_the_endpoint(serve, agents):
     assert agents.stats()["requests"] == 6
 
 
+def test_calls_that_prepare_a_study_are_told_before_the_first_request(serve, tmp_path):
+    (tmp_path / "asks.py").write_text("""from madplug import Extension
+class Asks(Extension):
+    async def prepare(self, setup):
+        await setup.ask("Which questions?", purpose="criteria")
+""")
+    with serve(more=f'[[extensions]]\nuse = "{tmp_path}/asks.py:Asks"\n') as served:
+        served.wait_for("^1 model call made to prepare the cells")
+
+
 @pytest.mark.parametrize(("number", "unread"), [(signal.SIGINT, False), (signal.SIGHUP, True)])
 def test_a_signal_lets_calls_in_flight_end_and_keeps_them(serve, agents, question, number, unread):
     """Also when the terminal is closed, or nothing reads what the server prints any more."""

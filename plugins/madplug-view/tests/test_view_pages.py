@@ -312,6 +312,12 @@ def test_what_a_cell_inherits_stands_in_the_grid_like_what_others_name(kit, tmp_
     expect(page.get_by_text("Not shown")).to_have_count(0)
 
 
+def test_more_than_twenty_agents_share_a_few_columns(kit, look):
+    page = look("#/debate/0/c/0/q", kit.debate("c", "q", keys=(("A",) * 27,)))
+    expect(page.locator(".card")).to_have_count(27)
+    assert max(card.bounding_box()["width"] for card in page.locator(".card").all()) < 300
+
+
 def test_factors_without_a_common_cell_leave_the_grid_to_be_chosen(kit, tmp_path, look):
     own = {"a": {"dataset.x": 1}, "b": {"dataset.x": 2}, "c": {"dataset.y": 1}, "d": {"dataset.y": 2}}
     page = look("", folder=with_settings(kit.write(tmp_path / "s", [kit.debate(cell, "q") for cell in own]), own))

@@ -105,9 +105,11 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
         kit.debate("plain", "talked-out", decision="A"), kit.debate("plain", "agreed", decision="A"),
         kit.debate("plain", "agreed", repeat=1, decision="A"),
         replace(kit.debate("plain", "corrected"), references=("C",))])
+    kit.write(tmp_path / "runs" / "zero", [kit.debate(cell, "q", decision="A") for cell in "ab"])
     with kit.serving_here(tmp_path / "runs") as server:
-        assert [(row["folder"], row["state"], row["best"]["mean"]) for row in server.api("/list")] == [
-            ("one", "stopped", 1.0), ("two", "finished", pytest.approx(2 / 3))]
+        assert [(row["folder"], row["state"], row["best"]["mean"], row["best"]["tied"]) for row in server.api("/list")
+                ] == [("one", "stopped", 1.0, 0), ("two", "finished", pytest.approx(2 / 3), 0),
+                      ("zero", "finished", 1.0, 1)]
         found = server.api("/0/contrast?first=plain&second=plain&with=1")
         assert (found["both"], found["second"], found["others"]) == (1, 1, 1)
         assert found["unpaired"] == [2, 1], "a score without one of the same sample and repeat"
@@ -116,7 +118,7 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
         rows = server.api("/0/page?cell=plain&other=plain&with=1&field=second&metric=qa.accuracy")["rows"]
         assert [row["sample"] for row in rows] == ["talked-out"]
         kit.small_study(tmp_path / "runs" / "a third")
-        assert server.api("") == ["one", "two", "a third"]
+        assert server.api("") == ["one", "two", "zero", "a third"]
 
 
 def test_what_was_sent_and_replied_is_found_by_the_keys_of_messages_and_of_what_is_behind_none(server):

@@ -42,7 +42,7 @@ function Whole({ study, debate, id, query }) {
   const { moment } = replay;
   const open = useCallback((asked) => setPrompt(typeof asked === 'object' ? asked : { message: debate.messages.find((m) => m.id === asked) }), [debate]);
   const ended = moment === replay.last;
-  const columns = useMemo(() => Math.min(debate.agents.length, 20), [debate]);
+  const columns = useMemo(() => (debate.agents.length > MOST_COLUMNS ? WRAPPED : debate.agents.length), [debate]);
   const [reading, setReading] = useState({ raw: false, expanded: false });
   return html`<${Reading.Provider} value=${reading}><main class="debate">
     <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
@@ -225,6 +225,9 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
       all ? 'fewer' : `all ${whole(every.length)} changes`}</button>`}</section>`;
 }
 
+const MOST_COLUMNS = 20; // of agents, who otherwise share a few
+const WRAPPED = 5;
+
 // Agents as columns, rounds as rows.
 function Board({ study, debate, answers, replay, open, columns, reading, setReading }) {
   const [shown, setShown] = useState(null);
@@ -255,7 +258,7 @@ function Board({ study, debate, answers, replay, open, columns, reading, setRead
     <p class="quiet small">Hover over a message, or focus it, to see what its author was shown.</p>
     <div class="wide" role="region" aria-label="Messages by agent and round" tabindex="0">
     <div class="board" ref=${board} style=${{ '--columns': columns }}>
-      <div class="agents">${debate.agents.slice(0, columns).map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
+      <div class="agents">${debate.agents.length <= columns && debate.agents.map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
       ${debate.rounds.map((round) => html`<${Round} key=${round.number} debate=${debate} round=${round} card=${card} columns=${columns} />`)}
       <${Arrows} board=${board} message=${centre} visibleIds=${inTime} /></div></div></section>`;
 }
@@ -280,9 +283,9 @@ function Round({ debate, round, card, columns }) {
   const messages = round.messages.map((id) => debate.messages.find((m) => m.id === id));
   const rows = [];
   for (const m of messages) {
-    const column = debate.agents.findIndex((a) => a.id === m.agent);
+    const column = debate.agents.findIndex((a) => a.id === m.agent) % columns;
     const last = rows[rows.length - 1];
-    if (column < 0 || column >= columns) rows.push({ note: m });
+    if (column < 0) rows.push({ note: m });
     else if (last?.cells && !last.cells.some((n, i) => n && i >= column)) last.cells[column] = m;
     else {
       const cells = [];
