@@ -114,6 +114,7 @@ class Consensus(DecisionProtocol):
         if self.options.final == "recorded":
             recorded = FinalAnswer(proposal.agent or 0, proposal.content, None, proposal.key)
             read = await read_recorded(debate, recorded, proposal)
+            self.flag(debate, read.unparsed)
             return read.answer, read.key
         if self.options.final != "ask" and is_stated(debate, proposal):
             return None, proposal.key  # the host finds its words
@@ -122,6 +123,7 @@ class Consensus(DecisionProtocol):
             answer, key = await self.ask(debate, Turn(debate.agents[last or 0], "final"), proposal)
             if key is not None:
                 return answer, key
+        self.flag(debate)
         return None, proposal.key
 
     async def ask(self, debate: Debate, turn: Turn, proposal: Message) -> tuple[str | None, str | None]:
@@ -143,6 +145,11 @@ class Consensus(DecisionProtocol):
         found = {name: ids for name, ids in facts.items() if ids}
         if found:
             debate.notes["consensus"] = found
+
+    def flag(self, debate: Debate, unparsed: bool = True) -> None:
+        """Note that the answer could not be read."""
+        if unparsed:
+            debate.notes["consensus"] = {**debate.notes.get("consensus", {}), "unparsed": True}
 
     def calls(self, plan: Plan) -> int:
         """The attempts to read one answer."""

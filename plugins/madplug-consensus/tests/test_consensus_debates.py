@@ -79,6 +79,7 @@ def test_who_agreed_last_is_asked_for_an_answer_that_could_not_be_read():
 def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided(options, replies, key, calls):
     played = run(Majority(**options), replies)
     assert (played.decision.key, played.decision.agreed, played.result.calls) == (key, key is not None, calls)
+    assert played.result.notes.get("consensus", {}).get("unparsed", False) == (key is None)
     assert key or played.decision.reason == (
         "2 of 3 voters support the proposal (Agent 1's in round 1), but its answer could not be read")
 
@@ -88,6 +89,12 @@ def test_the_last_agent_may_always_be_asked_as_in_the_paper():
     assert (played.decision.key, played.decision.agreed) == ("z", True)
     assert Majority(final="ask").calls(Plan(3, 7, 3)) == 3
     assert Majority(final="recorded").calls(Plan(3, 7, 3)) == 0
+
+
+@pytest.mark.parametrize(("written", "unread"), [("b", False), ("what?", True)])
+def test_a_debate_is_unread_where_the_proposal_stands_in_for_what_was_written_down(written, unread):
+    played = run(Majority(final="ask"), lambda request: written if request.purpose == "extract" else "[AGREE] a")
+    assert (played.decision.key, played.result.unread) == ("a" if unread else "b", unread)
 
 
 def test_a_written_answer_that_is_the_same_as_an_earlier_one_gets_its_key():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -56,6 +56,8 @@ class FinalAnswer:
     answer: str | None = None
     key: str | None = None
     """The canonical answer, or None where none could be read."""
+    unparsed: bool = False
+    """Whether its last answer, or what it wrote down when asked, could not be read, so that this is an older one."""
 
 
 def last_message(debate: Debate, agent: Agent | int, *, since: int = 0, until: int | None = None,
@@ -118,21 +120,23 @@ async def final_answers(debate: Debate, options: FinalOptions) -> list[FinalAnsw
         if options.final == "ask" or (options.final == "ask_if_unread" and not is_stated(debate, last)):
             said = await ask_for_final(debate, recorded, options)
             answer, key = await debate.read(Turn(debate.agents[recorded.agent], "final"), Reply(said.text))
-            return recorded if key is None else FinalAnswer(recorded.agent, answer or key, answer, key)
+            return replace(recorded, unparsed=True) if key is None else FinalAnswer(
+                recorded.agent, answer or key, answer, key)
         return await read_recorded(debate, recorded, last)
 
     found = await debate.ask_all(one(recorded) for recorded in recorded_answers(debate))
-    debate.notes[NOTES] = [{"agent": a.agent, "text": a.text, "key": a.key} for a in found]
+    debate.notes[NOTES] = [{"agent": a.agent, "text": a.text, "key": a.key} | ({"unparsed": True} if a.unparsed else {})
+                           for a in found]
     return found
 
 
 async def read_recorded(debate: Debate, recorded: FinalAnswer, message: Message) -> FinalAnswer:
     """What a message has on record, read by a model where the answer format leaves that to the round that decides."""
     if is_stated(debate, message) or not _says(debate, "is_read_at_decision", message.round >= debate.rounds):
-        return recorded
+        return replace(recorded, unparsed=message.answers and message.key is None)
     source = adopted_message(debate, message) or message
     answer, key = await debate.read(Turn(debate.agents[recorded.agent], "extract"), Reply(source.content))
-    return recorded if key is None else FinalAnswer(recorded.agent, answer or key, answer, key)
+    return replace(recorded, unparsed=True) if key is None else FinalAnswer(recorded.agent, answer or key, answer, key)
 
 
 def _says(debate: Debate, method: str, last: bool) -> bool:

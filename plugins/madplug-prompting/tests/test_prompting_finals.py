@@ -58,6 +58,8 @@ def test_what_is_recorded_is_the_last_readable_answer_or_the_whole_message_witho
 def test_voters_are_asked_as_the_option_says(final, said, voters, keys):
     found, requests = asked(ROWS, final, said)
     assert found == keys
+    unread = [f.unparsed for f in finals(debate(ROWS, lambda request: said), final)]
+    assert unread == [final == "ask" and said == "hm", *[not said or said == "hm"] * 2]
     assert [(r.agent, r.purpose) for r in requests] == [(agent, "extract") for agent in voters]
 
 

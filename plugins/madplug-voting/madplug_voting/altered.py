@@ -89,8 +89,8 @@ async def by_log_probs(debate: Debate, nominee: Nominee, options: Any) -> int | 
     return int(100 * math.exp(min(0.0, math.fsum(logs) / len(logs)))) if logs else None
 
 
-async def prompted(debate: Debate, nominee: Nominee, options: Any, attempts: int) -> int:
-    """The confidence its author states, with the discussion in view; 0 if it never states one."""
+async def prompted(debate: Debate, nominee: Nominee, options: Any, attempts: int) -> int | None:
+    """The confidence its author states, with the discussion in view; None, shown as 0, if it never states one."""
     author = debate.agent(nominee.agents[0])
     chat = compose(debate, author, options, options.persona, options.frame, await seen(debate, author, options.said),
                    [prompts.fill(options.rate, answer=nominee.answer)])
@@ -100,7 +100,7 @@ async def prompted(debate: Debate, nominee: Nominee, options: Any, attempts: int
         stated = said.strip(" .%`'\"()[]{}").removeprefix("confidence:").strip()
         if stated.isdecimal() and len(stated) <= 3 and int(stated) <= 100:
             return int(stated)
-    return 0
+    return None
 
 
 async def consistency(debate: Debate, nominee: Nominee, embedder: str) -> int:
@@ -122,6 +122,7 @@ def lines(debate: Debate, slate: Sequence[Nominee], options: Any, how: str, extr
     shown = []
     for i, nominee in enumerate(slate):
         sure = extra.confidence.get(how, [None] * len(slate))[i]
+        sure = 0 if sure is None and how == "confidence_prompted" else sure
         template = options.solution_public if how == "public" else \
             options.solution_confidence if how.startswith("confidence") else options.solution
         answer = nominee.answer

@@ -266,6 +266,8 @@ class Voting(DecisionProtocol):
             note["alterations"] = {how: poll.note(base) for how, poll in others.items()}
         if confidence:
             note["confidence"] = {how: list(values) for how, values in confidence.items()}
+        if self.options.official == "confidence_prompted" and None in confidence.get("confidence_prompted", ()):
+            note["unparsed"] = True
         record(debate, f"voting.{self.name}", note)
 
 

@@ -96,6 +96,9 @@ class Plurality(DecisionProtocol):
             return await self._asked(debate)
         since, until = (0, None) if self.options.scope == "latest" else (debate.round, debate.round)
         last = last_messages(debate, since=since, until=until, readable=True)
+        ended_on = last_messages(debate, [debate.agent(agent) for agent in last], since=since, until=until)
+        if any(m.answers and m.key is None for m in ended_on.values()):
+            debate.notes["voting.plurality"] = {"unparsed": True}
         return {agent: (m.key, m.answer or "") for agent, m in last.items() if m.key is not None}
 
     async def _asked(self, debate: Debate) -> Answers:

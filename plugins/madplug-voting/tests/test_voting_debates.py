@@ -169,6 +169,20 @@ def test_the_worst_case_of_calls():
     assert len(played.requests) - 12 == Simple(final="recorded", attempts=2).calls(Plan(3, 4, 3))
 
 
+@pytest.mark.parametrize(("stated", "shown", "unread"), [("70%", "70%", False), ("sure", "0%", True)])
+def test_a_confidence_that_is_never_stated_is_shown_as_none_and_the_debate_is_unread(stated, shown, unread):
+    played = play(decision=Simple(official="confidence_prompted"), agents=2, rounds=1, replies=lambda request: {
+        "discuss": "x", "confidence": stated, "vote": "1"}[request.purpose])
+    assert (f"Solution 1 (confidence {shown}): x" in played.prompts[-1], played.result.unread) == (True, unread)
+
+
+@pytest.mark.parametrize(("written", "unread"), [("z", False), ("", True)])
+def test_an_answer_that_is_not_written_down_makes_the_debate_unread(written, unread):
+    played = play(decision=Simple(final="ask"), agents=2, rounds=1, replies=lambda request: {
+        "discuss": "x", "extract": written, "vote": "1"}[request.purpose])
+    assert (played.decision.key, played.result.unread) == ("x" if unread else "z", unread)
+
+
 def test_ranked_points_and_the_sum_of_ranks_can_disagree():
     by_points, by_sums = (vote(Ranked(dedupe="canon", score=score), "xxy", ["0", "1 0", "1 0"]).decision
                           for score in ("points", "sum_of_ranks"))
@@ -267,13 +281,14 @@ def consistent():
 
 
 @pytest.mark.parametrize(("how", "replies", "rounds", "confidence"), [
-    ("prompted", prompted, 1, [70, 0, 0]), ("log_probs", logged, 1, [None, 81, 81]),
+    ("prompted", prompted, 1, [70, None, None]), ("log_probs", logged, 1, [None, 81, 81]),
     ("consistency", consistent(), 3, [100, 33, 33])])
 def test_confidence_is_stated_computed_or_measured(how, replies, rounds, confidence):
     played = play(decision=Simple(alterations=[f"confidence_{how}"], embedder="vec"), personas=NAMED, rounds=rounds,
                   replies=replies, services=SERVICES)
     [note] = notes(played)
     assert note["confidence"] == {f"confidence_{how}": confidence}
+    assert not played.result.unread  # what an alteration shows decides nothing
     assert len(asked(played, "confidence")) == (1 + 10 + 10 if how == "prompted" else 0)
     if how == "log_probs":
         assert [s["answer"] for s in note["solutions"]] == ["x", "y", "z"]

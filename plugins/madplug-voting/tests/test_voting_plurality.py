@@ -23,8 +23,10 @@ MODERATED = {"personas": [Persona("M", votes=False), Persona("N", votes=False), 
     ("A A B", {}, MODERATED, "B", False, True),
     ("- C A", {"fallback": "first_agent"}, {}, "C", True, False)])
 def test_worked_examples(rows, options, more, key, tie, agreed):
-    decision = decide(rows, Plurality(**options), **more)
+    debate = debate_from(rows, **more)
+    decision = wait_for(Plurality(**options).at_end(debate))
     assert (decision.key, decision.tie, decision.agreed) == (key, tie, agreed)
+    assert ("voting.plurality" in debate.notes) == ("scope" in options)  # an earlier answer stands in for an unread one
     assert decision.fallback == ("fallback" in options)
 
 
