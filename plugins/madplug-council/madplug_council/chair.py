@@ -189,6 +189,7 @@ class Chair(Best):
             answer, key = await debate.read(Turn(debate.agents[0], "final"), Reply(text))
             why = "".join(f"chair '{name}' failed ({said}); " for name, said in failures.items())
             if key is None:
+                debate.notes["council"]["unparsed"] = True
                 return by_rank(debate, found, self.options.rank, f"{why}no answer of the chair could be read; ")
             debate.notes["council"]["chair"] = model
             unread = f"; {UNREAD}" if unranked(debate) == UNREAD and not ballots(debate) else ""
@@ -221,6 +222,8 @@ class Chair(Best):
         fields = read_json((await debate.ask([user(debate.sample, text)], model=model, purpose="analysis")).text)
         found = {key: fields[key] for key in ANALYSIS if key in fields} if fields else None
         debate.notes["council"]["analysis"] = found
+        if not found:
+            debate.notes["council"]["unparsed"] = True
         return found
 
     def shown(self, debate: Debate, found: Sequence[Message]) -> dict[str, object]:
@@ -276,6 +279,8 @@ class Select(Best):
         said = await debate.ask([user(debate.sample, text)], model=self.options.model or found[0].model,
                                 purpose="select", form={"regex": "|".join(str(i + 1) for i in range(len(drawn)))})
         number = read_number(said.text, len(drawn), 1)
+        if number is None:
+            debate.notes["council"]["unparsed"] = True
         if number is None and (ballots(debate) or not drawn):
             return by_rank(debate, found, self.options.rank, "no choice could be read; ")
         picked = drawn[number or 0]

@@ -66,7 +66,7 @@ class Ballot(Style):
         fields = read_json(text) or {}
         vote = str(fields.get("vote", "")).strip().lower()
         data = {"vote": vote if vote in VOTES else "abstain", "read": vote in VOTES,
-                "reason": str(fields.get("reason", ""))}
+                "reason": str(fields.get("reason", "")), **({} if vote in VOTES else {"unparsed": True})}
         return Reply(text, answer=vote if vote in VOTES[:2] else "", confidence=read_share(fields.get("confidence")),
                      data={"council": data})
 
@@ -112,6 +112,8 @@ class Jury(DecisionProtocol):
         debate.notes["council"] = {"abstained": len(cast) - len(given), "unread": unread, "votes": [
             {"seat": seat(debate.agents[m.agent or 0], debate.agents), "vote": _noted(m)["vote"],
              "confidence": m.confidence, "reason": _noted(m)["reason"]} for m in cast]}
+        if self.options.weigh and any(m.confidence is None for m in given):
+            debate.notes["council"]["unparsed"] = True
         shown = f"{sums['yes']:.4g} yes, {sums['no']:.4g} no, {len(cast) - len(given)} abstained"
         if len(given) < self.options.quorum or not sum(sums.values()):
             return Decision(None, scores=sums, votes=votes, reason=f"{len(given)} of {len(cast)} voted, and the quorum "
@@ -121,6 +123,8 @@ class Jury(DecisionProtocol):
             key = debate.key("yes" if share > self.options.threshold else "no")
             return Decision(key, agreed=True, scores=sums, votes=votes, reason=shown)
         key = await self._tie(debate, cast)
+        if key is None and self.options.tie == "chair":
+            debate.notes["council"]["unparsed"] = True
         return Decision(key, scores=sums, votes=votes, tie=True, fallback=key is not None, reason=f"a tie: {shown}")
 
     def _weight(self, message: Message) -> float:

@@ -197,6 +197,14 @@ def test_an_analysis_comes_before_the_answer_and_stays_in_the_notes():
     assert [r.purpose for r in played.requests[3:]] == ["analysis", "chair"]
     assert played.result.notes["council"]["analysis"] == {"consensus": ["x"], "contradictions": []}
     assert "An analysis of the answers:\n\n{\"consensus\": [\"x\"]" in played.prompts[-1]
+    assert not played.result.unread
+    assert play(styles=[Opinion()], decision=Chair(analysis=True), replies=[*"xyz", "hm", "end"]).result.unread
+
+
+@pytest.mark.parametrize(("said", "unread"), [("end", False), ("<think>Hm.", True)])
+def test_a_chair_whose_answer_cannot_be_read_makes_the_debate_unread(said, unread):
+    played = play(styles=[Opinion()], decision=Chair(), replies=[*"xyx", said])
+    assert (played.decision.answer, played.result.unread) == ("x" if unread else "end", unread)
 
 
 @pytest.mark.parametrize(("reply", "fallback"), [("2", False), ("neither", True)])
@@ -204,27 +212,31 @@ def test_a_selector_picks_an_answer_or_the_lot_does(reply, fallback):
     played = play(styles=[Opinion()], decision=Select(prompt="{answers}"), replies=["x", "y", "z", reply])
     shown = re.findall(r"\d\. (\w)", played.prompts[-1])
     assert (played.decision.answer, played.decision.fallback) == (shown[0 if fallback else 1], fallback)
+    assert played.result.unread == fallback
 
 
 VOTES = [{"vote": "yes", "confidence": 0.9, "reason": "r"}, {"vote": "NO", "confidence": 0.2, "reason": "s"}]
 
 
-@pytest.mark.parametrize(("third", "options", "key", "reason"), [
-    ({"vote": "yes"}, "", "yes", "2 yes, 1 no, 0 abstained"),
-    ("what?", "", None, "a tie: 1 yes, 1 no, 1 abstained"),
-    ("what?", 'tie = "no"', "no", "a tie: 1 yes, 1 no, 1 abstained"),
-    ("what?", 'tie = "chair"', "yes", "a tie: 1 yes, 1 no, 1 abstained"),
-    ("what?", "weigh = true", "yes", "0.9 yes, 0.2 no, 1 abstained"),
-    ({"vote": "abstain"}, "quorum = 3", None, "2 of 3 voted, and the quorum is 3: 1 yes, 1 no, 1 abstained")])
-def test_a_jury_with_a_quorum_a_threshold_and_ties(run_debate, third, options, key, reason):
+@pytest.mark.parametrize(("third", "options", "key", "reason", "unread"), [
+    ({"vote": "yes"}, "", "yes", "2 yes, 1 no, 0 abstained", False),
+    ("what?", "", None, "a tie: 1 yes, 1 no, 1 abstained", True),
+    ("what?", 'tie = "no"', "no", "a tie: 1 yes, 1 no, 1 abstained", True),
+    ("what?", 'tie = "chair"', "yes", "a tie: 1 yes, 1 no, 1 abstained", True),
+    ({"vote": "abstain"}, 'tie = "chair"', None, "a tie: 1 yes, 1 no, 1 abstained", True),  # so is the chair
+    ("what?", "weigh = true", "yes", "0.9 yes, 0.2 no, 1 abstained", True),
+    ({"vote": "yes"}, "weigh = true", "yes", "1.9 yes, 0.2 no, 0 abstained", True),  # without the confidence
+    ({"vote": "abstain"}, "quorum = 3", None, "2 of 3 voted, and the quorum is 3: 1 yes, 1 no, 1 abstained", False)])
+def test_a_jury_with_a_quorum_a_threshold_and_ties(run_debate, third, options, key, reason, unread):
     votes = iter([*VOTES, third])
     result, _, _ = run_debate(
         f'paradigm = "council.jury"\nagents = 3\n[debate.decision]\n{options}',
-        lambda r: "yes" if r.purpose == "chair" else v if isinstance(v := next(votes), str) else json.dumps(v),
+        lambda r: key or "hm" if r.purpose == "chair" else v if isinstance(v := next(votes), str) else json.dumps(v),
         answers="yesno", choices=None, reference="yes")
-    assert (result.decision.key, result.decision.reason) == (key, reason)
+    assert (result.decision.key, result.decision.reason, result.unread) == (key, reason, unread)
     assert result.notes["council"]["unread"] == (third == "what?")
     assert result.notes["council"]["votes"][0]["reason"] == "r"
+    assert ("unparsed" in result.messages[2].data["council"]) == (third == "what?")
 
 
 def test_votes_are_refused_where_answers_are_letters(run_debate):

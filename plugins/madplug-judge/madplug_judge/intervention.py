@@ -93,7 +93,8 @@ class Intervention(Extension):
         """Compare, and step in when the older answer is better."""
         shown = {"older": statement(debate, older, debate.round - 1), "newer": statement(debate, newer, debate.round)}
         preferred = "A" if self.options.always else await self.prefer(debate, shown)
-        found = {"round": debate.round, "older": older.key, "newer": newer.key, "preferred": preferred}
+        found = {"round": debate.round, "older": older.key, "newer": newer.key, "preferred": preferred,
+                 **({"unparsed": True} if preferred is None else {})}
         debate.notes.setdefault("judge", []).append(found)
         if preferred != "A":
             return None

@@ -84,6 +84,7 @@ class Synthesis(DecisionProtocol):
                 counts = Counter(c.key for c in found if c.key is not None)
                 return Decision(key, answer, agreed=True, scores=dict(counts),
                                 reason=f"the judge decided on {len(found)} solutions")
+        debate.notes["judge.synthesis"] = {"unparsed": True}
         return self.fallback(debate, found)
 
     async def judge(self, debate: Debate, found: Sequence[FinalAnswer]) -> tuple[str | None, str | None]:

@@ -42,6 +42,7 @@ def test_a_round_that_made_the_answer_worse_is_run_again():
 def test_when_the_judge_is_asked_and_a_round_is_run_again(options, rounds, replayed, judge, key, record, calls):
     played = played_with(Intervention(**options), rounds=rounds, replayed=replayed, judge=judge)
     assert (played.decision.key, len(played.transcript.record), played.result.calls) == (key, record, calls)
+    assert played.result.unread == (judge == "both")
 
 
 def test_policy_tells_everybody_what_went_wrong_unless_that_is_empty():

@@ -83,6 +83,7 @@ def test_a_judge_that_cannot_be_read_is_asked_three_times_then_the_most_frequent
     decision = played.decision
     assert (decision.key, decision.agreed, decision.fallback, decision.tie) == (key, agreed, fallback, False)
     assert (played.result.calls, decision.reason.endswith(reason)) == (calls, True)
+    assert played.result.unread == (not agreed)
 
 
 # Selecting

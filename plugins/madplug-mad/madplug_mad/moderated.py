@@ -104,6 +104,7 @@ class Moderated(DecisionProtocol):
         answer = as_text(found["answer"]) if found else ""
         key = debate.key(answer)
         if key is None:
+            debate.notes["mad"] = {"unparsed": True}
             return self._fallback(debate)
         return Decision(key, answer, agreed=True, reason="the judge, after the last round")
 

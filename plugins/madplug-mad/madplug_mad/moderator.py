@@ -84,13 +84,15 @@ class Moderator(Style):
                                          ("answer",))
         if found is None:
             return Reply(spoken(text), "", data={"mad": {"unparsed": True}})
-        prefers = as_text(found.get("preference")).lower() in ("yes", "true")
+        preference = as_text(found.get("preference")).lower()
+        prefers = preference in ("yes", "true")
         answer = as_text(found["answer"])
         if not prefers and answer.lower().rstrip(".") in NONE_YET:
             answer = ""
+        unread = preference not in ("yes", "true", "no", "false") or (answer and debate.key(answer) is None)
         return Reply(spoken(text), answer, data={"mad": {
             "preference": prefers, "supported_side": as_text(found.get("supported_side")),
-            "reason": as_text(found.get("reason"))}})
+            "reason": as_text(found.get("reason")), **({"unparsed": True} if unread else {})}})
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
         """The rounds so far, each as the moderator was asked about it, and what it replied."""

@@ -39,7 +39,13 @@ def test_the_level_is_told_to_both_debaters_and_not_to_the_moderator(level):
 @pytest.mark.parametrize("answer", ["", "   ", "none", "N/A", None, "Not yet.", "TBD", "No answer yet", "unknown"])
 def test_an_empty_answer_lets_the_debate_go_on(answer):
     played = debate(sides(verdict(answer, "No"), verdict("A")), answers=StrippedText())
-    assert len(played.requests) == 6
+    assert (len(played.requests), played.result.unread) == (6, False)
+
+
+@pytest.mark.parametrize("word", [verdict("long", "Yes"), verdict("", "perhaps")])
+def test_a_preference_or_an_answer_that_cannot_be_read_makes_the_debate_unread(word):
+    played = debate(sides(word, verdict("A")))
+    assert (len(played.requests), played.result.unread) == (6, True)
 
 
 @pytest.mark.parametrize(("moderator", "options", "key", "calls"), [
@@ -74,6 +80,8 @@ def test_an_unreadable_judge_of_any_model_is_asked_again_then_the_negative_side_
     assert [r.model for r in played.requests if r.purpose == "judge"] == ["large"] * (2 + 3)
     decision = played.decision
     assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, True)
+    assert played.result.notes["mad"] == {"unparsed": True}
+    assert not debate(sides(*NEVER, judge=["", '{"answer": "A"}'])).result.unread
     replies = {0: ["A", "C"], 1: ["B", "C"], 2: [verdict(), verdict(), "", "?"]}  # who came to agree need no tie
     decision = debate(replies, rounds=2, decision=Moderated(retries=0)).decision
     assert (decision.key, decision.tie) == ("C", False)

@@ -55,6 +55,7 @@ class Aggregate(DecisionProtocol):
         debate.notes["moa"] = {"reply": text}
         answer, key = await debate.read(Turn(debate.agents[0], "final"), Reply(text))
         if key is None:
+            debate.notes["moa"]["unparsed"] = True
             return Decision.undecided("the aggregator's reply gives no answer that could be read")
         return Decision(key, answer, agreed=True, reason=f"an aggregate of {len(proposals)} answers")
 
@@ -143,7 +144,7 @@ class Rank(DecisionProtocol):
         if not found:
             return Decision.undecided("no proposer gave an answer")
         number = await self.choose(debate, found) if len(found) > 1 else 0
-        debate.notes["moa"] = {"chosen": number}
+        debate.notes["moa"] = {"chosen": number, **({"unparsed": True} if number is None else {})}
         best = found[number or 0]
         if best.key is None:
             return Decision.undecided("the chosen answer could not be read")

@@ -97,4 +97,10 @@ def test_the_ranker_s_choice_is_returned_unchanged_or_else_the_first(said, chose
                   metrics={"l": Losses()})
     assert played.requests[-1].messages == ({"role": "user", "content": "1. a\n2. b\n3. c"},)
     assert (played.decision.answer, played.decision.fallback) == (chosen, bool(unread))
-    assert (played.metrics["l.unread"], played.metrics["l.failed"]) == (unread, 0)
+    assert (played.metrics["l.unread"], played.metrics["l.failed"], played.result.unread) == (unread, 0, bool(unread))
+
+
+@pytest.mark.parametrize("unread", [False, True])
+def test_an_aggregate_that_cannot_be_read_decides_nothing_and_the_debate_is_unread(unread):
+    played = play(styles=[Propose()], decision=Aggregate(), replies=[*"abc", "<think>d" if unread else "d"])
+    assert (played.decision.key, played.result.unread) == (None if unread else "d", unread)
