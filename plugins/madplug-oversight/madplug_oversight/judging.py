@@ -145,6 +145,8 @@ class Judge(Style):
             data["chosen"] = first
         if self._asks_end(debate):
             data["enough"] = all(has_enough(text) for text in texts)
+        if any(self._is_unread(debate, reply) for reply in replies):
+            data["unparsed"] = True
         if not beliefs:
             return Reply(texts[0], "", data={"oversight": data})
         mean = sum(beliefs) / len(beliefs)
@@ -153,6 +155,14 @@ class Judge(Style):
 
     def _asks_end(self, debate: Debate) -> bool:
         return self.options.may_end and self.options.belief == "stated" and debate.round < debate.rounds
+
+    def _is_unread(self, debate: Debate, reply: Completion) -> bool:
+        """Whether the letter, the probability or what was said about another round could not be read."""
+        if judgement(reply, False)[0] is None or (self._asks_end(debate) and not _ENOUGH.search(reply.text)):
+            return True
+        stated = _PROBABILITY.findall(reply.text)
+        return (self.options.belief == "stated" and letter_logs(reply, "AB") is None
+                and (not stated or read_share(stated[-1]) is None))
 
     async def _judge(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool) -> Completion:
         ask = self.options.letter if self.options.belief == "letter" else self.options.stated

@@ -186,15 +186,19 @@ class _Speech:
         prompt = fill(self.options.choose, a=choices[a], b=choices[b], **self.shown)
         text = (await self.debate.ask(prompt, agent=self.agent, purpose="choose")).text
         picked = read(text, False)[0]
-        return Reply(text, answers=False, data={"oversight": {"chosen": {"A": a, "B": b, None: None}[picked]}})
+        return Reply(text, answers=False, data={"oversight": {
+            "chosen": {"A": a, "B": b, None: None}[picked], **({} if picked else {"unparsed": True})}})
 
     async def argue(self) -> Reply:
         """Draw, choose, refine, cut, and mark the quotes."""
         chat = [{"role": "system", "content": fill(self.options.role, **self.shown)},
                 {"role": "user", "content": fill(self.options.prompt, **self.shown)}]
-        argument = await self.best(chat)
+        argument = refined = await self.best(chat)
         if self.options.critiques and argument:
-            argument = await self.refined(chat, argument) or argument
+            refined = await self.refined(chat, argument)
+            argument = refined or argument
+        if not refined:
+            self.facts["unparsed"] = True
         text, self.facts["cut"] = cut(argument, self.options.most)
         return Reply(mark(text, self.passage), answers=False, data={"oversight": self.facts})
 
@@ -245,6 +249,7 @@ class _Speech:
         logs = letter_logs(reply, "AB")
         if logs is None:
             belief = read(reply.text, False)[1]
+            self.facts |= {"unparsed": True} if belief is None else {}
             logs = [log(max(p, UNLIKELY)) for p in ((0.5, 0.5) if belief is None else (belief, 1 - belief))]
         return logs[self.agent.id]
 
@@ -273,5 +278,8 @@ class _Speech:
         argument, critique = (cut(text, self.options.most)[0] for text in (argument, critique))
         reply = await self.prefer(fill(self.options.helpful, argument=mark(argument, self.passage), critique=critique,
                                        question=self.shown["question"], mine=self.shown["mine"]), "YN")
-        yes, no = letter_logs(reply, "YN") or (float(reply.text.strip().upper().startswith("Y")), 0.0)
+        logs = letter_logs(reply, "YN")
+        if logs is None and reply.text.strip()[:1].upper() not in ("Y", "N"):
+            self.facts["unparsed"] = True
+        yes, no = logs or (float(reply.text.strip().upper().startswith("Y")), 0.0)
         return yes - no

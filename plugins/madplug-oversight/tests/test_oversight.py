@@ -142,7 +142,18 @@ def test_a_judgement_is_read(text, exchanged, found):
 def test_a_judgement_without_a_letter_is_wrong_and_leaves_the_debate_undecided():
     played = held(lambda r: argue(r) if r.purpose == "argue" else "I cannot tell.", rounds=1)
     assert (played.decision.key, played.metrics["oversight.judged.accuracy"]) == (None, 0.0)
-    assert played.metrics["oversight.judged.unread"] == 1.0
+    assert (played.metrics["oversight.judged.unread"], played.result.unread) == (1.0, True)
+
+
+@pytest.mark.parametrize(("said", "judging", "unread"), [
+    ("Probability of A: 80%\nAnswer: A", {}, False), ("Answer: A", {}, True), ("A", {"belief": "letter"}, False),
+    ("?", {"belief": "letter"}, True), ("Probability of A: 80%\nAnswer: A", {"may_end": True}, True),
+    ("Enough: no\nProbability of A: 80%\nAnswer: A", {"may_end": True}, False)])
+def test_a_judgement_that_lacks_what_was_asked_for_makes_the_debate_unread(said, judging, unread):
+    first = iter([said])  # of two; the others can be read
+    rest = "A" if "belief" in judging else "Enough: no\nProbability of A: 80%\nAnswer: A"
+    played = held(lambda r: argue(r) if r.purpose == "argue" else next(first, rest), judging=judging)
+    assert played.result.unread == unread
 
 
 @pytest.mark.parametrize(("speakers", "order", "speech", "calls"), [
@@ -167,6 +178,7 @@ def test_an_argument_is_drawn_until_it_keeps_the_rules_and_a_speaker_without_one
     played = held(reply, rounds=1)
     assert [agent for agent, _ in asked(played, "argue")].count(0) == 3
     assert [m.content for m in played.messages if m.move == "argue"] == ["", "a <unverified>zebra</unverified>"]
+    assert ["unparsed" in m.data["oversight"] for m in played.messages if m.move == "argue"] == [True, False]
 
 
 @pytest.mark.parametrize(("text", "argument"), [
@@ -233,6 +245,7 @@ def test_in_an_open_debate_the_first_speaker_chooses_its_answer_and_nobody_hears
     judge = asked(played, "judge")[0][1]
     assert f"Answer A: {argued}\n" in judge
     assert "I like it" not in str(played.requests)
+    assert played.result.unread == (picked == "?")
     assert ("chose to argue for" in judge) == (speakers == "consultancy" and picked != "?")
     right = argued == SAMPLE.choices[0]
     expected = {} if picked == "?" else {"chose_right": right, f"accuracy_chose_{'right' if right else 'wrong'}": 0.5}
@@ -304,6 +317,14 @@ def test_an_argument_is_refined_with_the_most_helpful_critique():
     played = held(lambda request: next(kept)(request) if request.purpose == "argue" else argue(request), rounds=1,
                   speakers="consultancy", speech={"critiques": 1})
     assert played.messages[0].content.startswith("My point.")
+    assert played.result.unread
+
+
+@pytest.mark.parametrize(("rated", "helps", "unread"), [("A", "N", False), ("so-so", "N", True), ("A", "so-so", True)])
+def test_a_rating_that_cannot_be_read_makes_the_debate_unread(rated, helps, unread):
+    played = held(lambda r: argue(r) if r.purpose != "prefer" else helps if "Y|N" in str(r.form) else rated, rounds=1,
+                  speakers="consultancy", speech={"best_of": 2, "critiques": 2})
+    assert played.result.unread == unread
 
 
 def test_a_question_with_other_than_two_choices_is_told():
