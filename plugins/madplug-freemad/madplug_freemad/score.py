@@ -64,6 +64,8 @@ class Score(DecisionProtocol):
         """Add up, and take the highest."""
         o = self.options
         rows = debate.transcript.answers(debate.voters)
+        if any(m.answers and m.key is None for agent in debate.voters for m in debate.transcript.by(agent)):
+            debate.notes["freemad"] = {"unparsed": True}
         scores = trajectory_scores(rows, o.weights, decay=o.decay, normalize=o.normalize, on_none=o.on_none)
         if not set(scores) - {UNREAD}:
             return Decision.undecided("no voter ever gave an answer that could be read")

@@ -66,6 +66,9 @@ def test_having_no_answer_can_win_and_without_any_answer_the_debate_is_undecided
 @pytest.mark.parametrize(("rows", "agreed"), [("AA -- --", False), ("AA -A --", True), ("AA AB --", True)])
 def test_one_voter_of_three_that_can_be_read_is_no_agreement_and_only_voters_count(rows, agreed):
     assert (decide(rows).key, decide(rows).agreed) == ("A", agreed)
+    debate = debate_from(rows)
+    Score().at_end(debate)
+    assert debate.notes.get("freemad") == ({"unparsed": True} if "-" in rows else None)
     people = [Persona("a"), Persona("b", votes=False), Persona("c", votes=False)]
     assert Score().at_end(debate_from("AA BB BB", personas=people)).key == "A"
 

@@ -145,6 +145,9 @@ class Behind(TokenProbabilities, DecisionProtocol):
             return self.debated(debate, decision)
         key, sure = self.at_the_gate(debate, said)
         debate.notes[STAGE] = {"key": key, "sure": sure, "first_tokens": _tokens(debate)}
+        stated = self.options.by == "stated"
+        if any(m.answers and (m.key is None or (stated and m.confidence is None)) for m in said):
+            debate.notes[STAGE]["unparsed"] = True
         if key is None or sure is None or sure <= self.options.threshold:
             return None
         return Decision(key, agreed=True, reason=f"the first answer stands: {sure:.3f} > {self.options.threshold:g}")

@@ -133,6 +133,8 @@ class Majority(DecisionProtocol):
     def at_end(self, debate: Debate) -> Decision:
         """Weigh the last answers."""
         last = {a: next((m.key for m in reversed(debate.transcript.by(a)) if m.key), None) for a in debate.voters}
+        if any(m.answers and m.key is None for a in last for m in debate.transcript.by(a)[-1:]):
+            debate.notes["gate.majority"] = {"unparsed": True}
         votes = tuple(Vote(a.id, {key: self.weight(a, debate)} if key else {}, valid=key is not None)
                       for a, key in last.items())
         counts: Counter[str] = Counter()

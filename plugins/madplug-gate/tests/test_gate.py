@@ -36,6 +36,7 @@ def test_a_confidence_that_cannot_be_read_is_told_of_and_the_question_debated():
     played = gated(["A"] * 9)
     assert (played.result.unread, played.result.notes["gate"]["sure"]) == (True, None)
     assert not gated(["A\nConfidence: 0.95"]).result.unread
+    assert gated(["A"] * 9).result.notes["gate"]["unparsed"]
 
 
 @pytest.mark.parametrize(("first", "order"), [
@@ -184,3 +185,6 @@ def test_weights_and_the_first_agent_break_a_tie():
     assert (Majority().at_end(debate).key, Majority().at_end(debate).tie) == ("A", True)
     assert Majority(observers=0).at_end(debate).scores == {"A": 1, "B": 1, "C": 1}
     assert Majority(reviewers=3).at_end(debate).key == "C"
+    assert not debate.notes
+    unread = debate_from("AA A- BB")
+    assert (Majority().at_end(unread).key, dict(unread.notes)) == ("A", {"gate.majority": {"unparsed": True}})

@@ -85,6 +85,7 @@ class Generated(PersonaGenerator):
         if double is not None:
             return self.numbered(debate, self.changed(debate, double, roster), roster)
         note(debate, "persona_fallback", len(roster))
+        debate.notes["personas"]["unparsed"] = True
         return participant(roster)
 
     def repeats(self, persona: Persona, roster: Sequence[Persona]) -> bool:

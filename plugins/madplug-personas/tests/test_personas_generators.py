@@ -79,7 +79,8 @@ def test_every_failure_counts_and_after_the_last_a_participant_takes_the_place(g
     played = meet(generator(), agents=1, made=[reply] * 5)
     assert names(played) == ["Participant 1"]
     assert len(asked(played)) == 5
-    assert played.result.notes["personas"] == {"persona_fallback": [0]}
+    assert played.result.notes["personas"] == {"persona_fallback": [0], "unparsed": True}
+    assert played.result.unread
 
 
 @pytest.mark.parametrize(("attempts", "made", "expected", "notes"), [

@@ -27,7 +27,7 @@ def read(text: str) -> Reply:
     lines = [as_text(found.get("reasoning")), f"Answer: {answer or '(none)'}",
              "" if confidence is None else f"Confidence: {confidence:g}"]
     return Reply("\n".join(line for line in lines if line), answer, confidence=confidence,
-                 data={} if confidence is not None else {"reconcile": {"no_confidence": True}})
+                 data={} if confidence is not None else {"reconcile": {"no_confidence": True, "unparsed": True}})
 
 
 def share(value: object) -> float | None:

@@ -132,3 +132,9 @@ def test_a_note_is_shown_before_the_groups_and_is_nobodys_answer():
     ("It is B.", None), ("Sure: {'answer': 'B', 'confidence': '85%', 'reasoning': 'x',}", "B")])
 def test_broken_json_is_read_prose_is_flagged_and_a_confidence_is_never_taken_for_the_answer(text, answer):
     assert (read(text).answer, read(text).data) == (answer, {} if answer else {"reconcile": {"unparsed": True}})
+
+
+@pytest.mark.parametrize("sure", [0.9, "very"])
+def test_a_confidence_that_cannot_be_read_makes_the_debate_unread(sure):
+    played = table({i: [json.dumps({"reasoning": "r", "answer": "B", "confidence": sure})] for i in range(3)}, 1)
+    assert (played.decision.key, played.result.unread) == ("B", sure == "very")

@@ -96,15 +96,16 @@ class Pool(Extension):
     async def _reply(self, debate: Debate, turn: Turn, view: Sequence[Message],
                      given: Reply | Awaitable[Reply]) -> Reply:
         pool: list[list[str]] = await debate.keep("tools:pool", partial(self._found, debate))
-        chosen = await self._choose(debate, turn, view, pool) if pool else []
+        named, chosen = await self._choose(debate, turn, view, pool) if pool else (True, [])
         passages = "\n\n".join(_written(number, *pool[number - 1]) for number in chosen)
         token = _chosen.set(fill(self.options.shown, passages=passages) if chosen else "")
         try:
             reply: Reply = await maybe_await(given)
         finally:
             _chosen.reset(token)
-        named = [pool[number - 1][0] or str(number) for number in chosen]
-        return replace(reply, data={**reply.data, "tools": {**reply.data.get("tools", {}), "passages": named}})
+        noted = {"passages": [pool[number - 1][0] or str(number) for number in chosen],
+                 **({} if named else {"unparsed": True})}
+        return replace(reply, data={**reply.data, "tools": {**reply.data.get("tools", {}), **noted}})
 
     async def _found(self, debate: Debate) -> list[list[str]]:
         """The source and the text of every passage in the pool."""
@@ -114,15 +115,16 @@ class Pool(Extension):
         return [list(one) for one in pool]
 
     async def _choose(self, debate: Debate, turn: Turn, view: Sequence[Message],
-                      pool: Sequence[Sequence[str]]) -> list[int]:
-        """The numbers of the passages that the agent chooses, from 1."""
+                      pool: Sequence[Sequence[str]]) -> tuple[bool, list[int]]:
+        """Whether the agent's choice could be read, and the numbers of the passages it chooses, from 1."""
         options = self.options
         own = [m.content for m in view if m.agent == turn.agent.id and m.content.strip()]
         text = fill(options.choose, question=question_parts(debate.sample), most=options.most,
                     passages="\n\n".join(_written(number, *one) for number, one in enumerate(pool, 1)),
                     own=fill(options.own, content=own[-1]) if own else "")
         said = await debate.ask([user(debate.sample, text)], agent=turn.agent, purpose="choose")
-        return chosen_in(said.text, len(pool), options.most)
+        chosen = chosen_in(said.text, len(pool), options.most)
+        return bool(chosen) or _says_none(said.text), chosen
 
     @hookimpl(wrapper=True)
     def madplug_request(self, debate: Debate, request: Request) -> Generator[None, Any, Any]:
@@ -138,11 +140,15 @@ class Pool(Extension):
 
 def chosen_in(text: str, size: int, most: int) -> list[int]:
     """The numbers of a pool of this size that a reply names last, in the order of the pool; none if it says `none`."""
-    named = [found.strip().lower() for found in _NAMED.findall(text)]
-    if "none" in named:
+    if _says_none(text):
         return []
+    named = [found.strip() for found in _NAMED.findall(text)]
     numbers = [int(word) for word in reversed(named) if word.isdecimal() and 1 <= int(word) <= size]
     return sorted(list(dict.fromkeys(numbers))[:most])
+
+
+def _says_none(text: str) -> bool:
+    return any(found.strip().lower() == "none" for found in _NAMED.findall(text))
 
 
 def _written(number: int, source: str, text: str) -> str:
