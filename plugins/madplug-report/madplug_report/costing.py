@@ -31,7 +31,7 @@ def costs(report: Mapping[str, Any]) -> Table:
     spent = any(cell["calls"] for cell in report["cells"])
     return Table("Cost", head, rows if spent else [], notes=[
         "means per debate, whichever cell paid, and dollars in all; the chain is the longest of calls that wait for "
-        "each other, without those before round 1 and of the decision"])
+        "each other from round 1 to the decision"])
 
 
 def _per(whole: float | None, n: int) -> float | None:
