@@ -76,5 +76,6 @@ def endings(summary: Mapping[str, Any], recorded: Reader) -> Iterator[str]:
             known["limits.cost_usd"] = f"${dollars(paid['cost_usd'])}"
         used = f" ({known[limit]} with the calls in flight)" if limit in known else ""
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
+        again = f"put that right, and {again}" if summary["ending"] == "unusable" else again
         more = "" if summary["ending"] in ("decided", "unfinished") else f"; {again}"
         yield f"stopped: {summary['reason']}{used}; everything so far is saved{more}"

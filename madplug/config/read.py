@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from difflib import get_close_matches
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -88,6 +89,8 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
         start, _, key = name.lower().partition("_")
         if start == "madplug" and ("__" in key or key in RunSettings.model_fields):
             yield nested(key.split("__"), as_toml(value))
+        elif start == "madplug" and (near := get_close_matches(key, RunSettings.model_fields, n=1, cutoff=0.8)):
+            raise UserError(f"{name}: a run file has no key '{key}'; did you mean MADPLUG_{near[0].upper()}?")
 
 
 def setting(text: str) -> Table:

@@ -87,8 +87,8 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     if before is not None and parts[0] != parts[1]:
         has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in parts)
         raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
-    if before is None or not (recorder.done_counts() or recorder.totals().calls):
-        return  # nothing was answered with other settings yet
+    if before is None or not recorder.done_counts():
+        return  # nothing was decided with other settings yet, and a call's key says with which it was answered
     if found := changed_settings(resolved, recorder):
         raise UserError(f"{folder}: {refusal(found)}")
     if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:

@@ -51,6 +51,11 @@ def test_a_missing_file_names_the_nearest_or_those_that_are_there(write, name, h
     assert problems(path) == [f"{path}: no such file; {hint}"]
 
 
+def test_an_environment_variable_that_is_nearly_a_key_is_refused(write):
+    with pytest.raises(UserError, match=r"MADPLUG_REPEAT: .* did you mean MADPLUG_REPEATS"):
+        load(write(), environ={"MADPLUG_REPEAT": "3", "MADPLUG_SERVE_KEY": "k"})
+
+
 def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write):
     path = write()
     environment = {"MADPLUG_DEBATE__ROUNDS": "5", "MADPLUG_SEED": "3", "MADPLUG_DISABLE": "no key",

@@ -256,7 +256,7 @@ def test_what_calls_used_is_added_up(store):
     assert store.reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spent(1, 3, 4, 0.5, 1.5, 2)
     assert store.reader.spent([b"k".hex(), b"free"]) == Spent(2, 3, 4, None, 1.5, 2)
     assert store.reader.spent([]) == Spent()
-    assert store.reader.totals() == Totals(2, 7, 0.5, 2)
+    assert store.reader.totals() == Totals(2, 7, 0.5, 2, unpriced=1)
 
 
 def test_what_left_the_run_file_is_not_read(store):

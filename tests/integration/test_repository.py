@@ -292,3 +292,15 @@ def test_a_document_links_to_what_its_site_has(path):
     near = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
     assert [t for t in near if not (path.parent / t).resolve().is_relative_to(ROOT / "docs")
             or not (path.parent / t).exists()] == []
+
+
+def test_methods_that_have_to_be_named_together_from_a_clone_are_told():
+    projects = [table(path)["project"] for path in PLUGINS]
+    needs = {one["name"]: {re.match(r"[\w-]+", need)[0] for need in one["dependencies"]} & {
+        other["name"] for other in projects} for one in projects}
+    at_hand = set(re.findall(r"plugins/(madplug-[\w-]+)", (ROOT / "requirements-standard.txt").read_text()))
+    guide = (ROOT / "docs/which-method.md").read_text()
+    told = guide.partition("named with them:")[2].partition(". ")[0]
+    for method in {f"madplug-{name}" for name in re.findall(r"^\| `(\w+)\.", guide, re.MULTILINE)} - at_hand:
+        for other in needs[method] - at_hand:
+            assert all(f"`{name.removeprefix('madplug-')}`" in told for name in (method, other)), (method, other)

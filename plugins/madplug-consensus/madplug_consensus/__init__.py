@@ -103,7 +103,7 @@ class Consensus(DecisionProtocol):
         why = f"{why} ({author}'s in round {now.proposal.round})" + (
             f"; in {count(len(lost), 'message')} no agreement or disagreement could be read" if lost else "")
         if key is None:
-            return Decision(None, fallback=not agreed, reason=f"{why}, but its answer could not be read")
+            return Decision(None, fallback=not agreed, reason=f"{why}; the answer of that proposal could not be read")
         votes = tuple(Vote(agent, {key: 1}) for agent in now.supporters)
         return Decision(key, answer, agreed, {key: now.support}, votes, fallback=not agreed, reason=why)
 

@@ -81,7 +81,7 @@ def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided(option
     assert (played.decision.key, played.decision.agreed, played.result.calls) == (key, key is not None, calls)
     assert played.result.notes.get("consensus", {}).get("unparsed", False) == (key is None)
     assert key or played.decision.reason == (
-        "2 of 3 voters support the proposal (Agent 1's in round 1), but its answer could not be read")
+        "2 of 3 voters support the proposal (Agent 1's in round 1); the answer of that proposal could not be read")
 
 
 def test_the_last_agent_may_always_be_asked_as_in_the_paper():

@@ -51,7 +51,7 @@ class Arranged(Visibility):
         """Two answers are equally frequent, so counting them does not change their order."""
         options = self.options
         counts = options.strategy in ("most_last", "most_first") and options.scope == "recipient"
-        if counts and cell.wanted == 3 and not (options.rotate or options.fade):
+        if counts and cell.wanted == 3 and cell.rounds > 1 and not (options.rotate or options.fade):
             yield (f"each of 3 agents is shown two answers, whose order '{options.strategy}' never changes: this is "
                    "the same debate as with strategy = \"fixed\"; take 4 agents or more, or scope = \"global\"")
 

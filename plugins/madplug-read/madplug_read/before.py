@@ -70,7 +70,8 @@ def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]
     left, changed = _left(resolved, done)
     yield there.format("" if left is None else f", {left:,} left to run")
     if changed:
-        yield f"warning: {count(changed, 'sample')} changed since then; the debates are run, and paid, again"
+        yield (f"warning: {count(changed, 'sample')} changed since then; the debates are run again, and calls whose "
+               "prompts are the same are not paid again")
 
 
 def _left(resolved: ResolvedStudy, done: Mapping[tuple[str, str, int], str]) -> tuple[int | None, int]:

@@ -127,7 +127,8 @@ class RoundRow:
     unread: int
     """Voters without a readable answer so far."""
     earlier: tuple[int, ...]
-    """Voters whose replies of the round could not be read, and who are counted with an earlier answer."""
+    """Voters whose replies of the round could not be read, and whose answer before stands in `tally`; what a decision
+    counts is its own matter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class _Page:
         counts = [f"{_short(key)} {n}" for key, n in sorted(row.tally.items(), key=lambda item: -item[1])]
         told = ", ".join([*counts, *([f"no answer {row.unread}"] if row.unread else [])]) or "none"
         earlier = _and(self.names[id] for id in row.earlier)
-        return f"{told} ({earlier} unread, counted with an earlier answer)" if earlier else told
+        return f"{told} ({earlier} unread: the answer before stands here)" if earlier else told
 
     def changes(self) -> Iterator[Text]:
         """Who changed their mind, and what they had been shown."""

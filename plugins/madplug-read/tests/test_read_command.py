@@ -70,7 +70,7 @@ def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
 
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):
     shown = read(written(tmp_path / "s", debate("q", then=("A", None, "B"))), "q").stdout
-    assert "answers after round 2: B 2, A 1 (Ben unread, counted with an earlier answer)" in shown
+    assert "answers after round 2: B 2, A 1 (Ben unread: the answer before stands here)" in shown
 
 
 @pytest.mark.parametrize(("words", "lines"), [

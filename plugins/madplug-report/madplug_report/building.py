@@ -177,8 +177,9 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they have no score"
     for cell in cells:
         if cell["malformed"]:
-            yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot or "
-                                "another reply in a given form could not be read; madplug read DIR --unread lists them")
+            yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot, "
+                                "or another reply that the method reads, could not be read; madplug read DIR --unread "
+                                "lists them")
         if cell["mixed"]:
             yield "mixed", (f"scores of '{cell['label']}' were made by different versions of "
                             f"{', '.join(cell['mixed'])}; madplug rescore DIR makes all of them again")

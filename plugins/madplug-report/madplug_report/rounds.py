@@ -18,7 +18,7 @@ Keys = dict[int, str | None]
 
 @dataclass
 class Round:
-    """Sums over the debates that reached a round in which an answer was given."""
+    """Sums over the debates that reached a round in which answers were to be given, read or not."""
 
     debates: int = 0
     entropy: float = 0.0
@@ -81,7 +81,7 @@ class CellRounds:
     def add(self, said: Sequence[SaidMessage], voters: Collection[int], references: Sequence[str], key: str | None,
             score: float | None) -> None:
         """One debate: its messages, who votes, and how its decision was scored."""
-        table = self._table(said, voters)
+        table, asked = self._table(said, voters)
         self.messages += len(said)
         right = right_answers(references, key, score)
         if score == 1 and key is not None:
@@ -93,15 +93,16 @@ class CellRounds:
         lone: tuple[Round, int] | None = None
         for number in sorted(table):
             keys = table[number]
-            if any(k is not None for k in keys.values()):
+            if number in asked:
                 self._add(number, keys, before, right)
                 lone = self._add_lone(self.rounds[number - 1], keys, right, lone, score)
                 before |= {agent: key for agent, key in keys.items() if key is not None}
         self._add_positions(said, voters, table)
 
-    def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> dict[int, Keys]:
-        """Each voter's last key of each round; the turns are counted on the way."""
+    def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> tuple[dict[int, Keys], set[int]]:
+        """Each voter's last key of each round, and the rounds in which answers were to be given; turns are counted."""
         table: dict[int, Keys] = {}
+        asked: set[int] = set()
         kinds = self.kinds
         for m in said:
             number, agent, key = m.round, m.agent, m.key
@@ -114,13 +115,14 @@ class CellRounds:
                 keys[agent] = key
             if m.answer == "":  # the turn was not to give one
                 continue
+            asked.add(number)
             kind = (m.move, m.stage, number)
             counts = kinds.get(kind)
             if counts is None:
                 counts = kinds[kind] = [0, 0]
             counts[0] += 1
             counts[1] += key is not None
-        return table
+        return table, asked
 
     def _add(self, number: int, keys: Keys, before: Keys, right: Collection[str] | None) -> None:
         while len(self.rounds) < number:
@@ -150,7 +152,7 @@ class CellRounds:
         counts = Counter(k for k in keys.values() if k is not None)
         r.known += 1
         leaders = [key for key, n in counts.items() if n == max(counts.values())]
-        r.right += sum(key in right for key in leaders) / len(leaders)
+        r.right += sum(key in right for key in leaders) / max(1, len(leaders))
         if before is not None and keys.get(before[1]) is not None:
             before[0].followed += 1
             before[0].kept += keys[before[1]] in right

@@ -99,7 +99,7 @@ def test_a_ballot_that_cannot_be_read_is_noted_and_an_unread_answer_is_not_one(s
         return kit.replace(d, messages=(*d.messages[:-1], kit.replace(d.messages[-1], key=key)),
                            decision=kit.replace(d.decision, votes=(Vote(0, {}, valid=False),)))
     report = reported(study([kit.Drawn("c", agents=2, rounds=2)], samples=5, change=change))
-    assert any("a ballot or another reply" in note["text"] for note in report["notes"]) is noted
+    assert any("a ballot, or another reply" in note["text"] for note in report["notes"]) is noted
 
 
 @pytest.mark.parametrize("versions", ["ab", "aa"])

@@ -62,8 +62,9 @@ def test_a_minority_that_is_lost_as_seen_from_either_reference(reference, to_rig
     # a change is between an answer and the one before it that could be read
     ("A-B -AA BBB", "A", "turns", [0, 1, 3]), ("A-B -AA BBB", "A", "changed", [0, 0, 1]),
     ("A-B -AA BBB", "A", "to_wrong", [0, 0, 1]),
-    # a round without any answer is no round of answers
-    ("A-B A-B", "B", "debates", [1, 0, 1]), ("A-B A-B", "B", "changed", [0, 0, 2])])
+    # a round in which no answer could be read was reached, and nobody agreed in it
+    ("A-B A-B", "B", "debates", [1, 1, 1]),
+    ("A-B A-B", "B", "agreement", [1, 0, 1]), ("A-B A-B", "B", "changed", [0, 0, 2])])
 def test_turns_and_changes_of_rounds_are_counted(rows, key, field, counted):
     cell = rounds_of(rows, key=key, score=float(key == "A"))
     assert [getattr(r, field) for r in cell.rounds] == counted

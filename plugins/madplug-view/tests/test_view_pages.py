@@ -406,7 +406,7 @@ def test_a_debate_is_replayed_by_keys(show):
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, look):
     unread = kit.debate("plain", "unread", keys=(("A", "B", "B"), ("A", None, "B")))
     page = look("", unread, kit.debate("plain", "read"))
-    told = page.locator(".strip").get_by_text("could not be read (?) is counted with its earlier answer")
+    told = page.locator(".strip").get_by_text("could not be read (?), the bars show")
     for name in ("unread", "read"):
         go(page, f"#/debate/0/plain/0/{name}")
         expect(page.locator("h1")).to_have_text(name)

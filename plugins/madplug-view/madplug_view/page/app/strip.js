@@ -17,7 +17,7 @@ export function Strip({ debate, moment, answers, jump }) {
         mark=${r.marks[i]} debate=${debate} said=${said} answers=${answers} jump=${jump} /></td>`)}</tr>`)}</tbody>
     <tfoot><tr><th scope="row">agents with<br />each answer</th>${rows.map((r) => html`<td key=${r.number}><${Votes} debate=${debate} round=${r} said=${said}
       answers=${answers} /></td>`)}</tr></tfoot></table></div>
-    ${rows.some((r) => r.earlier.length) && html`<p class="quiet small">An agent whose reply could not be read (?) is counted with its earlier answer.</p>`}</section>`;
+    ${rows.some((r) => r.earlier.length) && html`<p class="quiet small">Where a reply could not be read (?), the bars show the agent’s answer before; what the decision counts is its own matter.</p>`}</section>`;
 }
 
 // The last of an agent's messages in a round that has been said.
