@@ -182,6 +182,14 @@ def test_a_study_of_which_nothing_was_answered_can_still_be_corrected(program, w
     assert summary(tmp_path)["cells"][0]["done"] == 6
 
 
+def test_a_study_of_which_no_debate_has_ended_can_be_corrected_also_where_calls_were_answered(program, write, tmp_path):
+    one = ("--set", "models.m.max_in_flight=1")
+    assert program("run", write(), *one, "--set", "limits.calls=1").returncode == 3
+    assert program("run", write(), *one, "--set", "seed=1").returncode == 0
+    assert summary(tmp_path)["cells"][0]["done"] == 6
+    assert "other settings" in program("run", write(), *one).stderr
+
+
 def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     program("run", write(), *LEDGER)
     done = program("run", write(), *GRADED, *LEDGER, "--set", "limits.calls=27", "--set", "models.m.max_in_flight=1")
