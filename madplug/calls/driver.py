@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
+from mmap import mmap
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -30,7 +31,10 @@ answered, and if it did in this run, where some of its servers may know the key 
 IN_VAIN = 20
 """Attempts in a row after whose failure the user is told why."""
 MARKS = 1 << 24
-"""Bytes that tell a new study which calls it has not recorded; of a million calls, a new one in 17 is looked for."""
+"""Bytes that tell a new study which calls it has not recorded; of a million calls, a new one in 17 is looked for.
+
+They take memory only where they are used.
+"""
 KEPT = "kept."
 """What the names of the facts begin with that components keep."""
 Source = Literal["paid", "shared", "stored"]
@@ -141,7 +145,7 @@ class StudyDriver:
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
         self._warned: set[str] = set()
-        self._marks = None if self.shares else bytearray(MARKS)
+        self._marks = None if self.shares else mmap(-1, MARKS)
         """Not 0 where the first bytes of a recorded call's key lead; None if calls of earlier runs are on record."""
         self._any_billed = self.shares
         """Whether replies that were no answers may be on record."""

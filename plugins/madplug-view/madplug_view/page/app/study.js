@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
-import { brief, duration, money, plural, score, visible, whole } from './format.js';
+import { brief, duration, money, plural, rounded, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Crumbs, Heading, Interval, Oracle, Problem, Title, breakable, sortedBy, told, useAnswer } from './parts.js';
 import { Pivot } from './pivot.js';
@@ -104,7 +104,7 @@ function Cells({ study, found, query }) {
 function CellRow({ study, cell, costs, low, high, settings }) {
   const each = (sum) => {
     const mean = sum / ended(cell);
-    return ended(cell) ? mean.toLocaleString('en', { maximumFractionDigits: mean < 100 ? 1 : 0 }) : '–';
+    return ended(cell) ? Number(rounded(mean, mean < 100 ? 1 : 0)).toLocaleString('en') : '–';
   };
   const values = Object.entries(settings ?? {}).map(([k, v]) => [k, told(v)]);
   const shown = values.filter(([k]) => !cell.cell.includes(`${k.split('.').pop()}=`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
