@@ -65,7 +65,8 @@ class CellRounds:
     """Turns of voters by move, stage and round: how many, and how many of their answers could be read."""
     flagged: int = 0
     malformed: int = 0
-    """Debates with a reply in a given form, such as a ballot, that could not be read; an unread answer is none."""
+    """Debates with a ballot, or another reply that the method reads, that could not be read. An unread answer is one
+    only where the decision says so: where an older one is counted instead, or all of them are."""
     messages: int = 0
     as_written: int = 0
     """Debates decided rightly, by an answer that is spelled like a reference."""
