@@ -23,8 +23,8 @@ CHANGED = {"utf8", "escapes", "big"}
 BILLED = names("deeper_usage empty null_content number_content object_content list_content true_content null_message "
                "text_message null_choice no_choice null_choices object_choices text_choices")
 """Nothing can be read in the reply, but its usage: it is paid, and so it is among the calls."""
-RACING = {"closed_after"}
-"""A request may meet a connection that is just being closed; it is sent again on another one."""
+RACING = {"closed_after", "reset_after"}
+"""A request may meet a connection that is just being closed or reset; it is sent again on another one."""
 PASSING = names("""
 408 409 425 429 500 502 503 504 529 599 malformed no_choices error_in_200 blank html json_array json_text json_null
 json_nan deep tags two_values deeper_usage empty null_content number_content object_content list_content true_content
