@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 from inspect import isclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, Union, get_origin
 
 from madplug.options import NESTED, complete, is_path, is_volatile, marks, naming, path_digest, unions
@@ -185,6 +188,17 @@ def identity_of(component: Component) -> str:
     table = component.to_table(volatile=False)
     contents = [one.content for one in (component, *nested_in(component)) if one.content]
     return to_json([table, *contents] if contents else table)
+
+
+@cache
+def code_of(module: str) -> str:
+    """A hash of the Python files of the package that a module is in: who writes a plugin edits them without a new
+    version. Empty where there are no files."""
+    loaded = sys.modules.get(module)
+    file = Path(getattr(loaded, "__file__", None) or "")
+    files = sorted(file.parent.rglob("*.py")) if getattr(loaded, "__package__", None) else [file]
+    found = [f"{one.relative_to(file.parent)} {path_digest(one)}" for one in files if one.is_file()]
+    return blake2b("\n".join(found).encode(), digest_size=8).hexdigest() if found else ""
 
 
 def names_of(component: Component, kind: str) -> Iterator[str]:

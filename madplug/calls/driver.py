@@ -23,7 +23,7 @@ from madplug.kinds import Model, Service
 from madplug.records import Caller, Completion, DebateId, DebateResult, Ending, Usage
 from madplug.redaction import redact
 from madplug.store import MemoryStore, Reader, Recorder
-from madplug.store.base import Call, CallRow, Totals
+from madplug.store.base import ESTIMATED, Call, CallRow, Totals
 
 HOPELESS, HOPELESS_NOW = 5, 40
 """An endpoint ends the study that refused every request of this many debates since it last answered one: if it never
@@ -145,6 +145,7 @@ class StudyDriver:
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
         self._warned: set[str] = set()
+        self._estimated = {*recorder.estimated()}
         self._marks = None if self.shares else mmap(-1, MARKS)
         """Not 0 where the first bytes of a recorded call's key lead; None if calls of earlier runs are on record."""
         self._any_billed = self.shares
@@ -293,6 +294,9 @@ class StudyDriver:
         self._look_at(channel, call.completion)
         self._storing[row.key] = None
         await asyncio.shield(self._store(self.quotas[channel], row, call))
+        if channel not in self._estimated and call.completion.usage.raw.get("estimated"):
+            self._estimated.add(channel)
+            await self.recorder.keep_fact(ESTIMATED, sorted(self._estimated))
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
         """Store a call, count it, and wake those that share it; whatever happens, its slot is released."""

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, RunSettings, Table
-from madplug.errors import Problem, UserError, nearest_file
+from madplug.errors import Problem, UserError, listed, nearest_file
 from madplug.rows import storable_text
 from madplug.text import count
 
@@ -142,10 +142,13 @@ def nested(keys: Sequence[str], value: Any) -> Table:
 def overlay(base: Any, change: Any, place: str = "") -> Any:
     """`change` merged into `base`: tables merge; a table with `use` (or a string) replaces a whole slot.
 
-    In a list, a table of positions from 0 changes its items: `extensions.0.share`. place: of `base` in the file.
+    In a list, a table of positions from 0, or of its items' names, changes these: `extensions.0.share`,
+    `cells.debate.match`. place: of `base` in the file.
     """
-    if isinstance(base, list) and isinstance(change, Mapping) and change and all(map(_POSITION.fullmatch, change)):
-        return _overlay_items(base, {int(key): value for key, value in change.items()}, place)
+    if isinstance(base, list) and isinstance(change, Mapping) and change:
+        names = {item["name"]: i for i, item in enumerate(base) if isinstance(item, Mapping) and "name" in item}
+        if names or all(map(_POSITION.fullmatch, change)):
+            return _overlay_items(base, change, names, place)
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):
         if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
             base = {"use": base}
@@ -159,13 +162,16 @@ def overlay(base: Any, change: Any, place: str = "") -> Any:
     return merged
 
 
-def _overlay_items(base: list[Any], change: Mapping[int, Any], place: str) -> list[Any]:
-    missing = [i for i in change if i >= len(base)]
-    if missing:
-        raise UserError([Problem(f"{place}.{i}", f"there is no such item; the list has {count(len(base), 'item')}, "
-                                                 "counted from 0") for i in missing])
-    return [overlay(item, change[i], f"{place}.{i}") if i in change else deepcopy(item)
-            for i, item in enumerate(base)]
+def _overlay_items(base: list[Any], change: Mapping[str, Any], names: Mapping[Any, int], place: str) -> list[Any]:
+    places = {key: names.get(key, int(key) if _POSITION.fullmatch(key) else len(base)) for key in change}
+    if missing := [key for key, i in places.items() if i >= len(base)]:
+        there = f"there is no such item; the list has {count(len(base), 'item')}, counted from 0"
+        raise UserError([Problem(f"{place}.{key}", there + (f", or by name: {listed(list(names), near=key)}"
+                                                            if names else "")) for key in missing])
+    items = deepcopy(base)
+    for key, i in places.items():
+        items[i] = overlay(items[i], change[key], f"{place}.{key}")
+    return items
 
 
 # Cells

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from madplug.component import Component, field_of
+from madplug.component import Component, code_of, field_of
 from madplug.errors import nearest
 from madplug.events import METHODS
 from madplug.kinds import Observer
@@ -46,8 +46,13 @@ class Offer:
 
 
 def versions(offers: Iterable[Offer]) -> Mapping[str, dict[str, str]]:
-    """Distribution and version by full component name, for the manifest; for a local file, its name and a hash."""
-    return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version} for o in offers}
+    """Distribution, version and a hash of the code by full component name, for the manifest.
+
+    For a local file, its name and a hash.
+    """
+    return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version,
+                                   **({} if ":" in o.name else {"code": code_of(o.component.__module__)})}
+            for o in offers}
 
 
 def component_problem(cls: type[Component]) -> str | None:

@@ -10,6 +10,8 @@ from madplug.records import Caller, Completion, DebateId
 
 Outcome = Literal["running", "done", "failed"]
 """The state of a debate. One that was stopped or killed stays `running` until it is run again."""
+ESTIMATED = "estimated"
+"""The fact that names the models whose tokens are estimated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,17 @@ from typing import Any, TypeVar, get_type_hints
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, parse_json, to_json
-from madplug.store.base import Call, CallFigures, CellOverview, Changes, DebateProgress, Spent, Totals, key_bytes
+from madplug.store.base import (
+    ESTIMATED,
+    Call,
+    CallFigures,
+    CellOverview,
+    Changes,
+    DebateProgress,
+    Spent,
+    Totals,
+    key_bytes,
+)
 from madplug.store.compress import RequestReader, unpack_message
 from madplug.store.encode import join
 from madplug.store.layout import NAME
@@ -78,6 +88,11 @@ class Reader:
         """The value recorded under a name, or None: `identity`, `planned`, `scope`, `kept.NAME`, `trained.CELL`."""
         row = self._one("SELECT value FROM facts WHERE name = ?", (name,))
         return None if row is None else self._parsed(lambda: json.loads(row[0]), f"the fact '{name}'")
+
+    def estimated(self) -> list[str]:
+        """The models whose tokens are estimated from the texts, since their endpoints report none."""
+        found = self.fact(ESTIMATED)
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     def count_facts(self, prefix: str) -> int:
         """How many facts have a name that begins like this."""

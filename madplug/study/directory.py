@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, TypeAdapter
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from madplug.errors import UserError
 from madplug.rows import plain
@@ -34,6 +34,7 @@ OWN_FILES = ("study.db", "study.toml", "study.lock", "manifest.json", "summary.j
 class _Version(TypedDict):
     distribution: str
     version: str
+    code: NotRequired[str]
 
 
 class _Manifest(TypedDict):
@@ -96,11 +97,13 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
                "again once it has them")
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
-        if name in old and old[name] != new:
-            scored = name.startswith("metric ") and ":" in name  # its file is part of what says that it has scored
-            yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
-                   f"{new['distribution']} {new['version']:.20} now; "
-                   + ("debates on record are scored again" if scored else "results may not be comparable"))
+        was = {**new, **old.get(name, {})}
+        if was != new:
+            before, after = (f"{one['distribution']} {one['version']:.20}" for one in (was, new))
+            yield (f"{name} was {before} when this study began and is {after} now; " if before != after else
+                   f"{name}: the code of {after} has changed since this study began; ") + (
+                       "debates on record are scored again" if name.startswith("metric ") else
+                       "results may not be comparable")
 
 
 def changed_settings(resolved: ResolvedStudy, recorded: Reader) -> list[str]:

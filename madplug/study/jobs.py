@@ -28,24 +28,25 @@ class JobStream:
     They come sample by sample across cells, so that identical requests are made close together. Debates that failed in
     an earlier run come last, with those that are matched to them. A debate of a matched cell comes once the debate it
     is matched to has ended. Debates that are on record and have not been scored by every metric of their cell come as
-    jobs too. rescore: as for `StudyRun`.
+    jobs too. rescore: as for `StudyRun`. rows: the ids that the data have now, by cell, as far as they are known.
     """
 
     def __init__(self, worker: Worker, driver: StudyDriver, *, samples: Samples | None = None,
-                 rescore: Collection[str] | None = None) -> None:
+                 rescore: Collection[str] | None = None, rows: Mapping[str, Collection[str]] | None = None) -> None:
         self._worker = worker
         self._setups = setups = worker.setups
         self._driver = driver
         self._recorder = recorder = driver.recorder
         self._repeats = worker.plan.repeats
         self._samples = samples or samples_of
-        self.done = sum(n for place, n in recorder.done_counts().items() if self._is_ours(*place))
-        """How many debates earlier runs have finished."""
         self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
         dropped = recorder.reported().scope.dropped
         self._dropped = {slug: {*dropped.get(slug, ())} for slug in setups}
-        """By cell, the samples on record that the data no longer have: which they are is known once its jobs have all
-        come, since an executor may have samples of its own, as a server has."""
+        """By cell, the samples on record that the data no longer have. Of cells whose rows are not given, as where an
+        executor has samples of its own, it is known once their jobs have all come."""
+        for slug, ids in (rows or {}).items():
+            recorded = recorder.rows("SELECT DISTINCT sample FROM debates WHERE cell = ?", (slug,))
+            self._dropped[slug] = {sample for sample, in recorded}.difference(ids)
         self.changed: set[str] = set()
         """The samples that are not as they were when their debates were run."""
         self._only_scores = rescore is not None

@@ -115,9 +115,8 @@ class StudyRun:
 
     async def _run_debates(self) -> None:
         plan = self.plan
-        if self._samples is None:
-            check_every_row(plan.cells)
-        jobs = JobStream(self.worker, self.driver, samples=self._samples, rescore=self._rescore)
+        rows = check_every_row(plan.cells) if self._samples is None else {}
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, rescore=self._rescore, rows=rows)
         await jobs.keep_scope()
         if plan.executor is not None:
             await plan.executor.begin(self.driver)
@@ -128,7 +127,8 @@ class StudyRun:
                              "count")
         await self.worker.open()
         self._stage = ""
-        self.observers.emit(StudyStarted(plan.name, tuple(self.worker.setups), self.planned, jobs.done,
+        done = sum(cell.done for cell in self.recorder.reported().overview())
+        self.observers.emit(StudyStarted(plan.name, tuple(self.worker.setups), self.planned, done,
                                          {cell.slug: dict(cell.settings) for cell in plan.cells}))
         await (jobs.run() if plan.executor is None else plan.executor.run(jobs, self.driver))
         if jobs.changed:
@@ -147,6 +147,7 @@ class StudyRun:
         unknown = any(cell["cost_usd"] is None for cell in cells)
         return {"study": self.plan.name, "status": self.status, "ending": ending.kind if ending else None,
                 "reason": ending.reason if ending else None, "problems": self.problems,
+                "estimated": self.recorder.estimated(),
                 "paid": {"calls": totals.calls, "tokens": totals.tokens,
                          "cost_usd": None if unknown else totals.cost_usd}, "cells": cells}
 

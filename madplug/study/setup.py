@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
-from madplug.component import identity_of, names_of
+from madplug.component import code_of, identity_of, names_of
 from madplug.context import Sampled, Setup
 from madplug.debate.checks import check_iterable, check_sample, method_name, type_error
 from madplug.errors import ComponentError
@@ -39,8 +39,9 @@ class CellSetup(Setup):
 
     @cached_property
     def metric_digests(self) -> Mapping[str, str]:
-        """A digest of each metric's options and of the models and services they name, by the name of its scores."""
-        content = {name: [metric.to_table(volatile=False), metric.content,
+        """A digest of each metric's options, of its code, and of the models and services it names, by the name of its
+        scores."""
+        content = {name: [metric.to_table(volatile=False), metric.content or code_of(type(metric).__module__),
                           *map(self.model_identity, names_of(metric, "model")),
                           *(identity_of(self.cell.services[service]) for service in names_of(metric, "service"))]
                    for name, metric in self.cell.metrics.items()}

@@ -81,11 +81,16 @@ def check_rows(cells: Sequence[Cell]) -> Iterator[str]:
                    f'["{theirs[0].answers.scored_by}"]')
 
 
-def check_every_row(cells: Sequence[Cell]) -> None:
-    """Check the rows of every data set. Raises `UserError` or `StudyError`."""
+def check_every_row(cells: Sequence[Cell]) -> dict[str, set[str]]:
+    """Check the rows of every data set. Raises `UserError` or `StudyError`.
+
+    Returns the ids by cell, unless an extension of it chooses others.
+    """
+    found: dict[str, set[str]] = {}
     for dataset, theirs in _by_dataset(cells):
-        for _ in fitting(read_rows(dataset), theirs):
-            pass
+        ids = {sample.id for sample, _ in fitting(read_rows(dataset), theirs)}
+        found |= {cell.slug: ids for cell in theirs if not chooses_samples(cell)}
+    return found
 
 
 def _by_dataset(cells: Sequence[Cell]) -> Iterator[tuple[Dataset, list[Cell]]]:

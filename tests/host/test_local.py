@@ -71,6 +71,25 @@ def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(pro
     assert summary(tmp_path)["cells"][0]["metrics"]["mine.py:Half"]["mean"] == 0.75
 
 
+def test_an_edit_of_an_installed_plugin_counts_like_one_of_a_file(madplug, madplug_plugin, write, tmp_path):
+    source = f"""{MINE}
+from madplug import hookimpl
+Firmest.name, Firmest.__doc__, Half.name = "firmest", "The first answer.", "half"
+@hookimpl
+def madplug_register_components():
+    return [Firmest, Half]
+"""
+    folder = madplug_plugin("mine", source)
+    text = TEXT.replace("./mine.py:Firmest", "mine.firmest").replace("./mine.py:Half", "mine.half")
+    assert madplug("run", write(text)).stderr.count("code") == 0
+    (folder / "madplug_mine_under_test.py").write_text(source.replace("return 0.5", "return 0.75"))
+    done = madplug("run", write(text))
+    edited = "the code of madplug-mine 1.0 has changed since this study began"
+    assert f"decision mine.firmest: {edited}; results may not be comparable" in " ".join(done.stderr.split())
+    assert f"metric mine.half: {edited}; debates on record are scored again" in " ".join(done.stderr.split())
+    assert summary(tmp_path)["cells"][0]["metrics"]["mine.half"]["mean"] == 0.75
+
+
 def test_the_expanded_run_file_finds_it_and_the_study_is_the_same_in_any_folder(program, write, mine, tmp_path):
     program("run", write(TEXT))
     assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0

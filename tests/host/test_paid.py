@@ -123,6 +123,7 @@ def test_what_the_user_cannot_see_in_replies_is_told_once_for_a_model(monkeypatc
     run(Billing(None, times=0), samples=20, warn=told.append)
     assert told == ["model 'model': replies were cut off; raise max_tokens if answers cannot be read",
                     "model 'model': the endpoint reports no tokens; they are estimated from the texts"]
+    assert run(Billing(None, times=0), samples=2)["estimated"] == ["model"]
 
 
 CLAMPED, NAN, INFINITE = {"clamped": True}, float("nan"), float("inf")

@@ -101,7 +101,7 @@ def test_a_slot_with_use_replaces_and_without_use_changes_options():
     assert overlay(preset, {"decision": {"keep": 1}})["decision"] == {"use": "a.b", "keep": 1}
 
 
-def test_an_item_of_a_list_is_changed_by_its_position():
+def test_an_item_of_a_list_is_changed_by_its_position_or_its_name():
     base = {"extensions": ["a.b", {"use": "c.d", "share": 0.5, "kind": "x"}]}
     changed = overlay(base, {"extensions": {"1": {"share": 0.2}, "0": {"on": True}}})["extensions"]
     assert changed == [{"use": "a.b", "on": True}, {"use": "c.d", "share": 0.2, "kind": "x"}]
@@ -110,6 +110,12 @@ def test_an_item_of_a_list_is_changed_by_its_position():
     with pytest.raises(UserError) as error:
         overlay(base, {"extensions": {"2": {"share": 0.2}}})
     assert str(error.value) == "extensions.2: there is no such item; the list has 2 items, counted from 0"
+    cells = {"cells": [{"name": "a"}, {"name": "b", "debate": {"rounds": 2}}]}
+    assert overlay(cells, {"cells": {"b": {"debate": {"rounds": 3}}, "0": {"seed": 1}}}) == {
+        "cells": [{"name": "a", "seed": 1}, {"name": "b", "debate": {"rounds": 3}}]}
+    with pytest.raises(UserError, match=r"cells\.c: there is no such item; the list has 2 items, counted from 0, or by "
+                                        "name: a, b"):
+        overlay(cells, {"cells": {"c": {"seed": 1}}})
 
 
 def test_a_sweep_changes_an_option_of_a_style_of_the_preset(write):

@@ -19,7 +19,8 @@ def test_the_run_file_of_a_plugin_runs_and_the_other_plugin_decides_its_debates_
             assert done.returncode == 0, done.stderr
     assert "at most 12 model calls" in done.stderr
     components = json.loads((tmp_path / "it" / "manifest.json").read_text())["components"]
-    assert components["decision hello.quorum"] == {"distribution": "madplug-hello", "version": "0.1.0"}
+    found = components["decision hello.quorum"]
+    assert (found["distribution"], found["version"]) == ("madplug-hello", "0.1.0")
     debates = [json.loads(line) for line in (tmp_path / "debates.jsonl").read_text().splitlines()]
     assert len(debates) == 4
     assert all(m["data"]["hello"]["words"] == 4 for debate in debates for m in debate["messages"])

@@ -83,8 +83,9 @@ use = "qa.accuracy"
                    "names are guessed.")
 @click.option("--delimiter", metavar="CHARACTER", type=click.Choice([";", "|"]),
               help="What separates the columns of a CSV file, if no comma: ';' or '|'.")
-@click.option("--reference-as", type=click.Choice(["index", "position"]),
-              help="From where references count that are numbers of choices: index from 0, position from 1.")
+@click.option("--reference-as", type=click.Choice(["letter", "index", "position", "text"]),
+              help="How references name choices, where they can be read in two ways: by letter, by index from 0, by "
+                   "position from 1, or as text.")
 @click.option("--model", default="gpt-4o-mini", show_default=True, help="The model's name, as the endpoint knows it.")
 @click.option("--base-url", metavar="URL", help="The endpoint.  [default: OPENAI_BASE_URL, or OpenAI]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), default=Path("study.toml"),
@@ -122,7 +123,7 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
         delimited = Problem("--delimiter", "says what separates the columns: ';' or '|'")
         hints = [delimited] if "with delimiter" in str(error) else \
             [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
-        hints += [Problem("--reference-as", "says it")] if "say reference_as = \"position\"" in str(error) else []
+        hints += [Problem("--reference-as", "says it")] if "reference_as" in str(error) else []
         raise UserError([*error.problems, *hints]) from None
     if new:
         click.echo(f"wrote {mine.name}: put your questions there")

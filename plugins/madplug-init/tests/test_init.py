@@ -85,6 +85,9 @@ def test_numbers_that_may_count_from_1_are_refused_until_an_option_says_from_whe
     assert "--reference-as: says it" in refused
     said("init", "--questions", "mine.csv", "--reference-as", "position")
     assert 'reference_as = "position"' in Path("study.toml").read_text()
+    Path("mine.csv").write_text("question,A,B,C,answer\nWhat?,this,that,none,A\nWhich?,B,C,x,C\n")
+    assert "--reference-as: says it" in said("init", "--questions", "mine.csv", "--output", "2.toml", status=2)
+    said("init", "--questions", "mine.csv", "--reference-as", "letter", "--output", "2.toml")
 
 
 def test_a_ping_is_one_request_to_each_model_and_says_who_does_not_answer():

@@ -39,7 +39,8 @@ def before(resolved: ResolvedStudy) -> Iterator[str]:
         if has_study(resolved.folder):
             with open_study(resolved.folder) as study:
                 totals = study.totals()
-                paid = {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}
+                paid = {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd,
+                        "unpriced": totals.unpriced}
                 yield from _on_record(resolved, study, paid)
     except (UserError, OSError) as error:  # the run file is as it should be all the same
         yield str(error)
@@ -47,6 +48,8 @@ def before(resolved: ResolvedStudy) -> Iterator[str]:
     most = resolved.plan.limits.model_dump(exclude_none=True)
     if texts := [_limit(name, most[name], paid.get(name, 0)) for name in most]:
         yield f"[limits] stops the study at {', or '.join(texts)}"
+    if "cost_usd" in most and paid.get("unpriced"):
+        yield f"limits.cost_usd: {count(int(paid['unpriced']), 'call')} of earlier runs had no price and cannot count"
 
 
 def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]) -> Iterator[str]:
@@ -59,6 +62,7 @@ def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]
     if not (done or any(paid.values())):
         return
     usd = f", ${dollars(paid['cost_usd'])}" if paid["cost_usd"] else ""
+    usd += " and what has no known price" if usd and paid["unpriced"] else ""
     there = (f"on record in {resolved.folder}: {count(len(done), 'debate')}{{}}; {count(int(paid['calls']), 'call')} "
              f"paid, {count(int(paid['tokens']), 'token')}{usd}")
     if found := changed_settings(resolved, study):
@@ -81,17 +85,23 @@ def _left(resolved: ResolvedStudy, done: Mapping[tuple[str, str, int], str]) -> 
     """
     left: int | None = 0
     changed = set[str]()
+    repeats = range(resolved.plan.repeats)
     for cell in resolved.plan.cells:
         size = cell.dataset.size() if cell.dataset else None
-        ours = {key: digest for key, digest in done.items() if key[0] == cell.slug and key[2] < resolved.plan.repeats}
-        left = None if size is None or left is None else left + size * resolved.plan.repeats - len(ours)
+        ours = {key[1:]: digest for key, digest in done.items() if key[0] == cell.slug and key[2] in repeats}
+        compared, same = set[str](), 0
         for sample, references in islice(cell.dataset.samples() if cell.dataset and ours else (), COMPARED):
-            digest = sample_digest(sample, references)
-            other = sum(ours.get((cell.slug, sample.id, repeat), "") not in ("", digest)
-                        for repeat in range(resolved.plan.repeats))
-            left = left if left is None else left + other
-            changed |= {sample.id} if other else set()
-    return left if left is None else max(left, 0), len(changed)
+            compared.add(sample.id)
+            found = [ours[sample.id, repeat] for repeat in repeats if (sample.id, repeat) in ours]
+            as_now = sum(digest in ("", sample_digest(sample, references)) for digest in found)
+            changed |= {sample.id} if as_now < len(found) else set()
+            same += as_now
+        if size is None or left is None:
+            left = None
+            continue
+        others = sum(sample not in compared for sample, _ in ours)  # of later rows, or of rows that are gone
+        left += size * len(repeats) - same - min(others, (size - len(compared)) * len(repeats))
+    return left, len(changed)
 
 
 def _limit(name: str, most: float, paid: float) -> str:

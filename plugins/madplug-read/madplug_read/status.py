@@ -70,8 +70,11 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
            f"{facts['tokens']} tokens{cost}")
     served = facts["state"] if facts["state"] in SERVED else ""
     rest = ", ".join(facts["not_begun"])
+    models = ", ".join(facts["estimated"])
+    guessed = models and f"the tokens of {models} are estimated from the texts"
     more = "; ".join(filter(None, (served, rest and f"{'not asked yet' if served else 'not begun'}: {rest}")))
-    yield from map(safe, filter(None, [more, facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))
+    problems = [f"problem: {text}" for text in facts["problems"]]
+    yield from map(safe, filter(None, [guessed, more, facts["waiting"], *problems]))
 
 
 def status_of(folder: Path) -> dict[str, Any]:
@@ -93,4 +96,5 @@ def status_of(folder: Path) -> dict[str, Any]:
         return {"state": state, "done": done, "failed": failed, "left": left,
                 "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
                 "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
-                "cells": cells, "not_begun": not_begun, "oracle": saw_references(study)}
+                "cells": cells, "not_begun": not_begun, "oracle": saw_references(study),
+                "estimated": study.estimated()}

@@ -242,11 +242,14 @@ class Analysis:
                 "debates": debates, "per_repeat": list(scores.per_repeat.values())}
 
     def _per_right(self, cell: int, spent: NDArray[Any]) -> float | None:
-        metric, whole = self.metric_of[cell], float(spent.sum())
-        if metric is None or not len(spent) or np.isnan(whole):
+        """All of what was spent on debates that have a score or failed, for each right answer."""
+        metric = self.metric_of[cell]
+        if metric is None or not self.debates.proportions.get(metric):
             return None
-        right = float(np.nansum(self.raw(metric, cell)))
-        return whole / right if right > 0 else None
+        scores = self.raw(metric, cell)
+        whole = float(spent[~np.isnan(scores) | (self.column("end", cell) == FAILED)].sum())
+        right = float(np.nansum(scores))
+        return whole / right if right > 0 and not np.isnan(whole) else None
 
 
 def _share(part: int, whole: int) -> float | None:

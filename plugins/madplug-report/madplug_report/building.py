@@ -118,7 +118,7 @@ def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
     left = None if study.planned is None or not complete else max(0, study.planned - debates)
     return {"name": study.name, "title": study.title, "settings": study.settings, "folder": str(study.folder),
             "status": study.status, "debates": debates, "left": left, "planned": study.planned,
-            "oracle": study.oracle, "decided": study.decided, "partial": study.partial,
+            "oracle": study.oracle, "decided": study.decided, "partial": study.partial, "estimated": [*study.estimated],
             "problems": list(study.problems), "madplug": study.manifest.get("madplug"),
             "data": study.manifest.get("data") or {}}
 
@@ -163,8 +163,8 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "metric", "no metric is there to compare cells by"
     elif max((c["repeats"] for c in measured), default=0) == 1:
         yield "repeats", "one repeat: how much a repetition would differ is not known"
-    least = min((c["samples"] for c in cells), default=0)
-    if least < FEW:
+    least = min((c["metrics"][c["metric"]]["n"] for c in measured), default=0)
+    if measured and least < FEW:
         seen = [c["detectable"] for c in report["comparisons"] if c["detectable"] is not None]
         more = f"; a difference below {min(seen):.2f} would not show" if seen else ""
         where = " in the smallest cell" if len(cells) > 1 else ""
@@ -179,7 +179,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if cell["malformed"]:
             yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot, "
                                 "or another reply that the method reads, could not be read; madplug read DIR --unread "
-                                "lists them")
+                                "lists them, and those with an unread final answer")
         if cell["mixed"]:
             yield "mixed", (f"scores of '{cell['label']}' were made by different versions of "
                             f"{', '.join(cell['mixed'])}; madplug rescore DIR makes all of them again")
@@ -238,6 +238,9 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "unfinished", f"{where}unfinished: {study['debates']} of {study['planned']} debates are there"
         if study["oracle"]:
             yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"
+        if study["estimated"]:
+            yield "estimated", (f"{where}the tokens of {', '.join(study['estimated'])}, and what they cost, are "
+                                "estimated from the texts: the endpoint reports none")
 
 
 def _called(study: Mapping[str, Any], studies: Sequence[Mapping[str, Any]]) -> str:

@@ -190,8 +190,8 @@ def matched(report: Mapping[str, Any]) -> Table:
     rows, over = [], False
     for cell in report["cells"]:
         other = by_name.get(cell["matched_to"])
-        if other is None:
-            continue
+        if other is None or None in (cell["calls"], other["calls"]):
+            continue  # one of them has no debates yet
         over = over or (cell["match"].get("by") == "calls" and cell["calls"] > 1.05 * other["calls"])
         difference, ci95, p = compared.get((cell["cell"], other["cell"]), (None, None, None))
         rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),

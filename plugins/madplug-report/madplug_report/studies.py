@@ -79,6 +79,8 @@ class Study:
     """Why it ended early, if it was ended as soon as it was decided."""
     partial: int = 0
     """Debates that were decided after an agent had failed."""
+    estimated: Sequence[str] = ()
+    """Models whose tokens are estimated."""
 
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
@@ -98,7 +100,7 @@ def _open(number: int, folder: Path) -> Study:
     with open_study(folder) as study:
         identity, planned = _table(study.fact("identity")), study.fact("planned")
         problems, recorded = study.problems(), _slugs(study)
-        partial = sum(cell.partial for cell in study.overview())
+        partial, estimated = sum(cell.partial for cell in study.overview()), study.estimated()
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
@@ -117,7 +119,7 @@ def _open(number: int, folder: Path) -> Study:
                  summary.get("status"), problems, manifest, cells,
                  {key: value for key, value in identity.items() if isinstance(value, int)}, "",
                  any(c.oracle for c in cells),
-                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial)
+                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated)
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from madplug import Decision, Message, Sample, Vote
+from madplug import Decision, Message, Sample, Vote, open_study
 from madplug_report.building import Wanted, build
 from madplug_report.contents import tables
 from madplug_report.reading import Debates
@@ -55,8 +55,13 @@ def test_debates_to_which_a_metric_does_not_apply_are_left_out_of_its_mean_and_c
         left = d.sample.id < "q00004"
         return kit.replace(d, metrics={"qa.accuracy": none if left else 1.0, "m.other": none if left else 2.0})
     folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=10, change=change)
-    found = reported(folder)["cells"][0]
+    report = reported(folder)
+    found = report["cells"][0]
     assert (found["debates"], found["metrics"]["qa.accuracy"]["n"]) == (10, 6)
+    assert about(report)["samples"].startswith("6 samples")
+    with open_study(folder) as read:
+        of_scored = [d.tokens.prompt + d.tokens.completion for d in read.debates("a") if d.sample.id >= "q00004"]
+    assert found["tokens_per_right"] == pytest.approx(sum(of_scored) / 6)
     printed = program("report", folder).stdout
     assert "qa.accuracy has no score in 8 of 20 debates in 2 cells" in printed
     assert "2.000 (n=6)" in printed
@@ -68,6 +73,8 @@ def test_single_debates_have_wilsons_interval_and_tokens_per_right_answer_count_
     assert (metric["ci_method"], metric["ci95"]) == ("Wilson", pytest.approx([0.4901625, 0.9433178], abs=1e-6))
     assert found["tokens_per_right"] == pytest.approx(found["tokens"] * 10 / 8)
     assert reported(outcomes(study, kit, "none", [0, 0]))["cells"][0]["tokens_per_right"] is None
+    counted = build([study([kit.Drawn("a")], samples=9, name="counted")], Wanted(metrics=("calls",)))["cells"][0]
+    assert counted["tokens_per_right"] is None, "calls are not right or wrong"
 
 
 def test_the_spread_is_over_repeats(study, kit, reported):
@@ -274,6 +281,13 @@ def test_scores_that_are_no_shares_though_the_summary_says_so_are_reported(progr
 
 
 # Costs
+
+def test_a_cell_without_debates_has_no_row_beside_the_one_it_is_matched_to(study, kit, program):
+    cells = [kit.Drawn("debate"), kit.Drawn("sc", table={"match": {"cell": "debate", "by": "calls"}})]
+    for there in ("debate", "sc"):
+        folder = study(cells, name=there, change=lambda d, there=there: d if d.cell == there else None)
+        assert "Matched budgets" not in program("report", folder, status=0).stdout
+
 
 def test_matched_cells_are_compared_with_what_they_are_matched_to_in_one_family(study, kit, reported):
     cells = [kit.Drawn("cot", agents=1, rounds=1), kit.Drawn("debate"),

@@ -60,6 +60,8 @@ class Score:
     ci95: tuple[float, float] | None
     """Over samples, as `madplug.study.intervals.interval` has it; scores that are all 0 or 1 count as a proportion."""
     samples: int
+    debates: int
+    """That have a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _score(metric: str, repeats: Sequence[Any], sums: Sequence[Any]) -> Score:
     variance = max(0.0, squares - n * mean * mean) / (n - 1) if n > 1 else 0.0
     debates = sum(row[_SINGLE] for row in repeats)
     found, _ = interval(n, mean, variance, debates=debates, proportion=proportion, shares=least >= 0 and most <= 1)
-    return Score(metric, mean, None if found is None else (found[0], found[1]), n)
+    return Score(metric, mean, None if found is None else (found[0], found[1]), n, debates)
 
 
 def metric_names(reader: Reader, of_each: int | None = None) -> list[str]:

@@ -177,7 +177,7 @@ class Study:
         return {"name": self.name, "cells": cells, "metric": chosen, "metrics": names, "traits": dict(TRAITS),
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
                 "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
-                "paid": {"calls": paid.calls, "cost_usd": cost},
+                "paid": {"calls": paid.calls, "cost_usd": cost}, "estimated": reader.estimated(),
                 "status": self._status(reader, cells, planned), "charts": can_draw(),
                 "settings": (own := self._settings()), "levels": levels(own, _cells_of(reader.fact("identity"))),
                 "oracle": saw_references(reader),

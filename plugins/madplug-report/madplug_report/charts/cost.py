@@ -48,7 +48,8 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     assert sheet is not None
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
     curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
-             "debate has fewer, their tokens taken in proportion.") if any(c["vote_of_first"] for c in cells) else ""
+             "debate has fewer, their tokens taken in proportion; where models take turns, each point is another mix "
+             "of them.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
     return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",

@@ -24,6 +24,7 @@ export function StudyPage({ study, query }) {
     <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
     ${found.failures.map(([why, times]) => html`<p class="problem">${whole(times)} failed: ${visible(brief(why, 400))}</p>`)}
+    ${found.estimated.length > 0 && html`<p class="quiet small">The tokens of ${visible(found.estimated.join(', '))} are estimated from the texts: the endpoint reports none.</p>`}
     ${long && more}
     ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} /><${Pivot} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
     ${!long && more}
@@ -109,10 +110,11 @@ function CellRow({ study, cell, costs, low, high, settings }) {
   const values = Object.entries(settings ?? {}).map(([k, v]) => [k, told(v)]);
   const shown = values.filter(([k]) => !cell.cell.includes(`${k.split('.').pop()}=`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
   const range = cell.score?.ci95;
+  const unscored = cell.score ? cell.done - cell.score.debates : 0;
   return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${breakable(brief(cell.cell, 80))}</a>${
     shown.length > 0 && html`<span class="quiet small block">${brief(shown.join(', '), 160)}</span>`}</th>
     <td><${Interval} score=${cell.score} low=${low} high=${high} /></td>
-    <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}</td>
+    <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}${unscored > 0 && html`<span class="quiet small block">${unscored} without a score</span>`}</td>
     <td class="n" data-label="debates">${cell.partial ? html`<span class="quiet small">${cell.partial} partial of </span>` : null}${whole(ended(cell))}${cell.fallback ? html`<span class="quiet small block">${cell.fallback} by fallback</span>` : null}${cell.running ? html`<span class="quiet small"> +${cell.running} open</span>` : null}</td>
     <td class="n" data-label="undecided">${whole(cell.undecided)}</td><td class="n" data-label="failed">${whole(cell.failed)}</td>
     <td class="n" data-label="calls each">${each(cell.calls)}</td><td class="n" data-label="tokens each">${each(cell.prompt + cell.completion)}</td>${
