@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -100,15 +100,18 @@ def _changes(messages: Sequence[Message], grades: Grades) -> Iterator[Change]:
 def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],
             changed: set[int]) -> Iterator[RoundRow]:
     standing: dict[int, str] = {}
+    here = counted
     numbers = sorted({m.round for m in result.messages})
     for number in numbers:
         messages = [m for m in result.messages if m.round == number]
         valid = [m for m in messages if not m.retracted and m.agent is not None and number > 0]
         marks = tuple(_mark(column.id, number, [m for m in valid if m.agent == column.id], grades, changed)
                       for column in columns) if number > 0 else ()
-        standing.update({mark.agent: mark.key for mark in marks if mark.key is not None and mark.agent in counted})
+        standing.update({mark.agent: mark.key for mark in marks if mark.key is not None})
+        here = here.difference(*map(_left, messages))
+        standing = {agent: key for agent, key in standing.items() if agent in here}
         yield RoundRow(number, tuple(m.id for m in messages), marks, dict(Counter(standing.values())),
-                       len(counted) - len(standing),
+                       len(here) - len(standing),
                        tuple(mark.agent for mark in marks if mark.state == "unread" and mark.agent in standing))
 
 
@@ -143,10 +146,15 @@ def _who_left(message: Message, agents: Sequence[Agent]) -> str:
     """What a message without words says if agents leave the debate with it."""
     if message.stage == FAILED:
         return "; ".join(missing_names(agents, (message,)))
-    mark = message.data.get("madplug")
-    left = mark.get("left", ()) if isinstance(mark, Mapping) and message.move == LEAVE else ()
-    names = [agent.persona.name for agent in agents if agent.id in left]
+    names = [agent.persona.name for agent in agents if agent.id in _left(message)]
     return f"left the debate: {', '.join(names)}" if names else ""
+
+
+def _left(message: Message) -> Collection[Any]:
+    """The ids of agents that leave with a message."""
+    mark = message.data.get("madplug")
+    ids = mark.get("left") if isinstance(mark, Mapping) and message.move == LEAVE and not message.retracted else None
+    return [id for id in ids if isinstance(id, int)] if isinstance(ids, list | tuple) else ()
 
 
 def missing_names(agents: Sequence[Agent], messages: Iterable[Message]) -> Iterator[str]:

@@ -173,3 +173,12 @@ def test_agents_that_leave_are_named_where_nothing_was_said_about_it():
     agents = (Agent(0, Persona("Ada"), None), Agent(1, Persona("Bob"), None))
     shown = outline(DebateResult("c", 0, Sample("q", "?"), (), agents, (left,)), {}).messages
     assert [m.content for m in shown] == ["left the debate: Bob"]
+
+
+def test_agents_that_have_left_are_no_longer_counted():
+    left = Message(3, 1, 0, None, "leave", "", data={"madplug": {"left": [2]}})
+    found = debate("1 0 A\n1 1 -\n1 2 B")
+    shown = outline(replace(found, messages=(*found.messages, left)), {}).rounds
+    assert [(row.tally, row.unread) for row in shown] == [({"A": 1}, 1)]
+    odd = replace(left, data={"madplug": {"left": 7}})
+    assert outline(replace(found, messages=(*found.messages, odd)), {}).rounds[0].tally == {"A": 1, "B": 1}

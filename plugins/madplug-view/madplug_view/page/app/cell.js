@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
-import { brief, money, plural, score, whole } from './format.js';
+import { brief, money, plural, rounded, score, whole } from './format.js';
 import { html } from './html.js';
 import { Chip, Crumbs, Legend, Marks, Oracle, Problem, Title, useAnswer, useKeys } from './parts.js';
 import { factorsOf } from './pivot.js';
@@ -57,7 +57,7 @@ function Facts({ cell, metric, paid }) {
   const facts = [plural(cell.done + cell.failed, 'debate')];
   if (cell.score) {
     const range = cell.score.ci95;
-    facts.push(`${metric} ${score(cell.score.mean)}${range ? ` [${range.map((x) => x.toFixed(2)).join(', ')}]` : ''}`);
+    facts.push(`${metric} ${score(cell.score.mean)}${range ? ` [${range.map((x) => rounded(x, 2)).join(', ')}]` : ''}`);
   }
   if (cell.partial) facts.unshift(`${whole(cell.partial)} partial: an agent failed`);
   if (cell.undecided) facts.push(`${whole(cell.undecided)} undecided`);

@@ -2,7 +2,7 @@
 
 import { useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
-import { brief, plural, whole } from './format.js';
+import { brief, plural, rounded, score, whole } from './format.js';
 import { html } from './html.js';
 import { Card } from './card.js';
 import { Changes, Neighbours, Question, Toggles, Verdict, useNeighbourKeys, useNeighbours } from './debate.js';
@@ -41,16 +41,16 @@ export function ContrastPage({ study, first, second, query }) {
       <a href=${toContrast(theirs, second, first, { metric, with: query.with && String(study) })}>the other way round</a></p></main>`;
 }
 
-const signed = (x) => `${x < 0 ? '−' : '+'}${Math.abs(x).toFixed(3)}`;
+const signed = (x) => `${x < 0 ? '−' : '+'}${rounded(Math.abs(x), 3)}`;
 
 // The paired test of the difference between the first and the second cell.
 function Tested({ ask, one, two }) {
   const { value: test, error } = useAnswer(ask, [one, two]);
   if (error) return html`<${Problem} error=${error} />`;
   if (!test) return html`<p class="quiet small">testing the difference…</p>`;
-  const p = test.p < 0.0001 ? 'p < 0.0001' : `p = ${test.p.toFixed(4)}`;
+  const p = test.p < 0.0001 ? 'p < 0.0001' : `p = ${rounded(test.p, 4)}`;
   return html`<p>${one} less ${two}: <b>${signed(test.difference)}</b>${test.ci95 && ` [${test.ci95.map(signed).join(', ')}]`}, ${p} <${Term}
-    means=${`Paired on ${plural(test.samples, 'sample')} (${test.test}). A difference of ${test.detectable?.toFixed(3) ?? '?'} would show four times in five with so many. The p-value is of this comparison alone: who looks at many finds some below 0.05 by chance.`}>${
+    means=${`Paired on ${plural(test.samples, 'sample')} (${test.test}). A difference of ${score(test.detectable)} would show four times in five with so many. The p-value is of this comparison alone: who looks at many finds some below 0.05 by chance.`}>${
     test.test}<//></p>`;
 }
 

@@ -1,6 +1,6 @@
 // Cells as a grid: one factor in rows, one in columns, and in each field the mean of its cells.
 
-import { brief, plural, score } from './format.js';
+import { brief, plural, rounded, score } from './format.js';
 import { html } from './html.js';
 import { told } from './parts.js';
 import { replaceQuery, toCell } from './routes.js';
@@ -53,5 +53,5 @@ function Field({ study, cells, low, high }) {
   const range = cells.length === 1 && cells[0].score.ci95;
   const to = cells.length === 1 ? toCell(study, cells[0].cell) : toCell(study, '', { cells: JSON.stringify(cells.map((c) => c.cell)) });
   return html`<td style=${{ '--share': `${5 + 35 * (high > low ? (mean - low) / (high - low) : 0)}%` }}><a href=${to}>${score(mean)}</a><span class="quiet small block">${
-    range ? `[${range.map((x) => x.toFixed(2)).join(', ')}]` : cells.length > 1 ? `${cells.length} cells` : ''}</span></td>`;
+    range ? `[${range.map((x) => rounded(x, 2)).join(', ')}]` : cells.length > 1 ? `${cells.length} cells` : ''}</span></td>`;
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
-import { brief, money, plural, score, visible, whole } from './format.js';
+import { brief, money, plural, rounded, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Crumbs, Heading, Problem, Title, breakable, sortedBy, useAnswer } from './parts.js';
 import { replaceQuery, toContrast, toStudy } from './routes.js';
@@ -53,7 +53,7 @@ function StudyRow({ study: s }) {
     <td class="n" data-label="debates">${whole(s.done + s.failed)}${s.left ? html`<span class="quiet small"> of ${whole(s.done + s.failed + s.left)}</span>` : null}${
       s.failed ? html`<span class="small wrong block">${whole(s.failed)} failed</span>` : null}</td>
     <td class="n" data-label="best score">${best ? html`${score(best.mean)}${best.ci95 && html`<span class="quiet small when"> [${
-      best.ci95.map((x) => x.toFixed(2)).join(', ')}]</span>`}<span class="quiet small block" title=${best.cell}>${breakable(best.metric)}, ${brief(best.cell, 40)}${best.tied > 0 && ` and ${plural(best.tied, 'cell')} more`}</span>` : '–'}</td>
+      best.ci95.map((x) => rounded(x, 2)).join(', ')}]</span>`}<span class="quiet small block" title=${best.cell}>${breakable(best.metric)}, ${brief(best.cell, 40)}${best.tied > 0 && ` and ${plural(best.tied, 'cell')} more`}</span>` : '–'}</td>
     <td class="n" data-label="cost">${!s.calls ? '–' : s.cost_usd === null ? 'unknown' : money(s.cost_usd)}</td><td data-label="models">${brief(s.models.join(', '), 80) || '–'}</td></tr>`;
 }
 

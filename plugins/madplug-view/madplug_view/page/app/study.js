@@ -114,7 +114,7 @@ function CellRow({ study, cell, costs, low, high, settings }) {
   return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${breakable(brief(cell.cell, 80))}</a>${
     shown.length > 0 && html`<span class="quiet small block">${brief(shown.join(', '), 160)}</span>`}</th>
     <td><${Interval} score=${cell.score} low=${low} high=${high} /></td>
-    <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}${unscored > 0 && html`<span class="quiet small block">${unscored} without a score</span>`}</td>
+    <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => rounded(x, 2)).join(', ')}]</span>`}${unscored > 0 && html`<span class="quiet small block">${unscored} without a score</span>`}</td>
     <td class="n" data-label="debates">${cell.partial ? html`<span class="quiet small">${cell.partial} partial of </span>` : null}${whole(ended(cell))}${cell.fallback ? html`<span class="quiet small block">${cell.fallback} by fallback</span>` : null}${cell.running ? html`<span class="quiet small"> +${cell.running} open</span>` : null}</td>
     <td class="n" data-label="undecided">${whole(cell.undecided)}</td><td class="n" data-label="failed">${whole(cell.failed)}</td>
     <td class="n" data-label="calls each">${each(cell.calls)}</td><td class="n" data-label="tokens each">${each(cell.prompt + cell.completion)}</td>${
