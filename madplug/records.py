@@ -370,7 +370,7 @@ class DebateResult:
     phase_notes: tuple[tuple[str, ...], ...] = ()
     """The parts of `notes` that the phases wrote."""
     scored_by: Mapping[str, str] = field(default_factory=dict)
-    """A digest of the options of each metric that has scored the debate, by the name of its scores."""
+    """A digest of the options and the code of each metric that has scored the debate, by the name of its scores."""
 
     def __str__(self) -> str:
         """The question, the answers of each round in the order they were given, and the outcome, a line each."""

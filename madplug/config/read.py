@@ -146,7 +146,8 @@ def overlay(base: Any, change: Any, place: str = "") -> Any:
     `cells.debate.match`. place: of `base` in the file.
     """
     if isinstance(base, list) and isinstance(change, Mapping) and change:
-        names = {item["name"]: i for i, item in enumerate(base) if isinstance(item, Mapping) and "name" in item}
+        names = {item["name"]: i for i, item in enumerate(base)
+                 if isinstance(item, Mapping) and isinstance(item.get("name"), str)}
         if names or all(map(_POSITION.fullmatch, change)):
             return _overlay_items(base, change, names, place)
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):

@@ -115,8 +115,8 @@ class StudyRun:
 
     async def _run_debates(self) -> None:
         plan = self.plan
-        rows = check_every_row(plan.cells) if self._samples is None else {}
-        jobs = JobStream(self.worker, self.driver, samples=self._samples, rescore=self._rescore, rows=rows)
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, rescore=self._rescore,
+                         rows=check_every_row(plan.cells) if self._samples is None else None)
         await jobs.keep_scope()
         if plan.executor is not None:
             await plan.executor.begin(self.driver)

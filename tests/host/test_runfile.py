@@ -113,6 +113,8 @@ def test_an_item_of_a_list_is_changed_by_its_position_or_its_name():
     cells = {"cells": [{"name": "a"}, {"name": "b", "debate": {"rounds": 2}}]}
     assert overlay(cells, {"cells": {"b": {"debate": {"rounds": 3}}, "0": {"seed": 1}}}) == {
         "cells": [{"name": "a", "seed": 1}, {"name": "b", "debate": {"rounds": 3}}]}
+    odd = overlay({"cells": [{"name": ["not a name"]}]}, {"cells": {"0": {"seed": 1}}})
+    assert odd == {"cells": [{"name": ["not a name"], "seed": 1}]}
     with pytest.raises(UserError, match=r"cells\.c: there is no such item; the list has 2 items, counted from 0, or by "
                                         "name: a, b"):
         overlay(cells, {"cells": {"c": {"seed": 1}}})
