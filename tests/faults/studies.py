@@ -67,7 +67,7 @@ def calls(folder: Path) -> list[Mapping[str, Any]]:
 
 def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lasting(inner) for name, inner in value.items() if name not in _OF_ONE_RUN | {"paid"}}
+        return {name: _lasting(inner) for name, inner in value.items() if name not in _OF_ONE_RUN | {"paid", "estimated"}}
     return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 
 
