@@ -357,7 +357,7 @@ class StudyDriver:
             quota.refused.add(DebateId(caller.cell, caller.repeat, caller.sample))
             if len(quota.refused) >= (HOPELESS_NOW if quota.answered else HOPELESS):
                 which = f"refused the last {HOPELESS_NOW} debates" if quota.answered else "refuses every request"
-                self.stop(Ending("unusable", f"model '{channel}' {which}, which no on_failed_agent covers: {error}"))
+                self.stop(Ending("unusable", f"model '{channel}' {which}, whatever on_failed_agent says: {error}"))
         quota.slots.release()
 
     def tell(self, event: Event) -> None:

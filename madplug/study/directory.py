@@ -89,7 +89,7 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
         has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in parts)
         raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
     if before is None or not recorder.done_counts():
-        return  # nothing was decided with other settings yet, and a call's key says with which it was answered
+        return
     if found := changed_settings(resolved, recorder):
         raise UserError(f"{folder}: {refusal(found)}")
     if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:
@@ -109,9 +109,11 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
 def changed_settings(resolved: ResolvedStudy, recorded: Reader) -> list[str]:
     """In which of its settings a study would change debates on record, in words."""
     before = recorded.fact("identity")
-    if before is None:
-        return []
-    return conflicts({**before, "cells": known_cells(recorded.fact(CELLS), before)}, plain(resolved.identity))
+    ran = {cell for cell, in recorded.rows("SELECT DISTINCT cell FROM debates WHERE outcome = 'done'")}
+    if before is None or not ran:
+        return []  # nothing was decided with other settings yet, and a call's key says with which it was answered
+    cells = {slug: cell for slug, cell in known_cells(recorded.fact(CELLS), before).items() if slug in ran}
+    return conflicts({**before, "cells": cells}, plain(resolved.identity))
 
 
 def check_facts(recorder: Reader | Recorder, folder: Path) -> None:

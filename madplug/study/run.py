@@ -32,14 +32,14 @@ class StudyRun:
     observers: in addition to those of the run file. reuse: records whose answered calls are not paid for again.
     runner: runs a debate; by default the loop. samples: gives the samples of a cell; by default those of its data set
     and extensions. rescore: the names of metrics that score recorded debates even if they have before; no debate is run
-    then. None: debates are run.
+    then. None: debates are run. unfinished: what is left of the study whose records these are, in words.
     """
 
     def __init__(self, plan: StudyPlan, recorder: Recorder, observers: Sequence[Observer] = (),
                  report: Callable[[str], None] = lambda problem: None,
                  warn: Callable[[str], None] = lambda warning: None, *,
                  reuse: Sequence[Reader] = (), runner: Runner = run_debate, samples: Samples | None = None,
-                 planned: int | None = None, rescore: Collection[str] | None = None) -> None:
+                 planned: int | None = None, rescore: Collection[str] | None = None, unfinished: str = "") -> None:
         self.plan = plan
         self.recorder = recorder
         self.planned = planned
@@ -56,6 +56,7 @@ class StudyRun:
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
         self._rescore = rescore
+        self._unfinished = unfinished
         self.worker = Worker(plan, self.driver, runner=runner if rescore is None else None)
 
     @property
@@ -136,10 +137,8 @@ class StudyRun:
             self.driver.warn(f"{changed} changed since the last run; the debates are run again, with what is on record "
                              "of the same calls")
         await jobs.keep_scope()
-        if self._rescore is not None and self.planned is not None:
-            ended = sum(cell.done + cell.failed for cell in self.recorder.reported().overview())
-            if ended < self.planned:
-                self.driver.stop(Ending("unfinished", f"{count(self.planned - ended, 'debate')} left to run"))
+        if self._unfinished:
+            self.driver.stop(Ending("unfinished", self._unfinished))
 
     def _summary(self) -> dict[str, Any]:
         cells = summarise(self.recorder.reported(), self.worker.setups.values(), self.plan.repeats, self.problem)

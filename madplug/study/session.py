@@ -16,7 +16,7 @@ from madplug.errors import StudyError, UserError
 from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.rows import plain
-from madplug.store import Reader, Recorder, open_recorder, open_study
+from madplug.store import Recorder, open_recorder, open_study
 from madplug.study.directory import PART, check_folder, check_same_study, keep_identity, write_provenance
 from madplug.study.files import write_whole
 from madplug.study.jobs import Samples
@@ -78,19 +78,20 @@ class Session:
                   begun: Callable[[StudyRun], None] = lambda run: None,
                   stopping: Callable[[], None] = lambda: None, samples: Samples | None = None,
                   runner: Runner = run_debate, metrics: Collection[str] | None = None,
-                  reuse: Sequence[Reader] = ()) -> dict[str, Any]:
+                  unfinished: str = "") -> dict[str, Any]:
         """Run the study and return its summary, which is also written into the directory.
 
         warn: called with everything that does not affect results. begun: called with the run. stopping: called when the
         run was interrupted. samples: gives the samples of a cell; by default those of its data set and extensions.
         runner: brings a debate to its decision; by default the loop. metrics: run no debate, but score recorded ones by
-        these metrics again, and by those that are new. reuse: records whose answered calls are not paid for again.
+        these metrics again, and by those that are new. unfinished: what is left of the study whose records these
+        are, in words.
         """
         self._loop, self._warn = asyncio.get_running_loop(), warn
         total = await self._describe()
         with ExitStack() as stack:
             paths = [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
-            readers = [*reuse, *(stack.enter_context(open_study(path)) for path in paths)]
+            readers = [stack.enter_context(open_study(path)) for path in paths]
 
             def warned(text: str) -> None:
                 self._log.warning("warning", text=text)
@@ -98,7 +99,8 @@ class Session:
 
             run = StudyRun(self.resolved.plan, self.recorder, observers,
                            lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=readers,
-                           runner=runner, samples=samples, rescore=metrics)
+                           runner=runner, samples=samples, rescore=metrics,
+                           unfinished=unfinished)
             for text in self.warnings:
                 warn(text)
             self._log.info("run", study=run.plan.name, planned=total)

@@ -84,12 +84,13 @@ def check_rows(cells: Sequence[Cell]) -> Iterator[str]:
 def check_every_row(cells: Sequence[Cell]) -> dict[str, set[str]]:
     """Check the rows of every data set. Raises `UserError` or `StudyError`.
 
-    Returns the ids by cell, unless an extension of it chooses others.
+    Returns the ids by cell, of data of a known size, unless an extension of the cell chooses others. What a server is
+    asked has no size.
     """
     found: dict[str, set[str]] = {}
     for dataset, theirs in _by_dataset(cells):
         ids = {sample.id for sample, _ in fitting(read_rows(dataset), theirs)}
-        found |= {cell.slug: ids for cell in theirs if not chooses_samples(cell)}
+        found |= {cell.slug: ids for cell in theirs if dataset.size() is not None and not chooses_samples(cell)}
     return found
 
 

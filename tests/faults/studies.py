@@ -27,7 +27,8 @@ paradigm = "kit.pair"
 [[metrics]]
 use = "kit.right"
 """
-_OF_ONE_RUN = {"seconds", "retries", "tokens", "calls", "cost_usd", "usage", "started", "pid", "at", "runs"}
+_OF_ONE_RUN = {"seconds", "retries", "tokens", "calls", "cost_usd", "usage", "started", "pid", "at", "runs", "paid",
+               "estimated"}
 """What two runs of a study need not agree on: how long they took, and what an endpoint says it counted."""
 
 
@@ -67,7 +68,7 @@ def calls(folder: Path) -> list[Mapping[str, Any]]:
 
 def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _lasting(inner) for name, inner in value.items() if name not in _OF_ONE_RUN | {"paid", "estimated"}}
+        return {name: _lasting(inner) for name, inner in value.items() if name not in _OF_ONE_RUN}
     return [_lasting(inner) for inner in value] if isinstance(value, list) else value
 
 

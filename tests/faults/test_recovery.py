@@ -59,7 +59,7 @@ def test_a_key_that_is_refused_ends_the_study_soon(tmp_path):
     with running_endpoint(faults=["401"] * 1000) as endpoint:
         assert studies.run(folder, endpoint.url, "dataset.size=200", max_in_flight=4) == 1
         assert endpoint.stats()["requests"] < 30
-    assert "refuses every request, which no on_failed_agent covers: HTTP 401" in (folder / "log.jsonl").read_text()
+    assert "refuses every request, whatever on_failed_agent says: HTTP 401" in (folder / "log.jsonl").read_text()
 
 
 def test_an_endpoint_that_refuses_half_of_its_requests_does_not_end_the_study(tmp_path):

@@ -190,6 +190,16 @@ def test_a_study_of_which_no_debate_has_ended_can_be_corrected_also_where_calls_
     assert "other settings" in program("run", write(), *one).stderr
 
 
+def test_a_cell_of_which_no_debate_has_ended_can_be_corrected_beside_one_that_is_finished(program, write, tmp_path):
+    one = write(f"{RUN}[[cells]]\nname = 'one'\n")
+    assert program("run", one).returncode == 0
+    two = write(f"{RUN}[[cells]]\nname = 'one'\n[[cells]]\nname = 'two'\ndebate.rounds = 3\n")
+    assert program("run", two, "--set", "limits.calls=25", "--set", "models.m.max_in_flight=1").returncode == 3
+    done = program("run", two, "--set", "cells.two.debate.rounds=4")
+    assert (done.returncode, [cell["done"] for cell in summary(tmp_path)["cells"]]) == (0, [6, 6]), done.stderr
+    assert "in cell 'two'" in program("run", two, "--set", "cells.two.debate.rounds=5").stderr
+
+
 def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     program("run", write(), *LEDGER)
     done = program("run", write(), *GRADED, *LEDGER, "--set", "limits.calls=27", "--set", "models.m.max_in_flight=1")

@@ -135,7 +135,7 @@ debate.models = ["shut"]
     file = write(run)
     done = madplug("run", file, *WIDE, "--set", "debate.on_failed_agent=drop")
     assert done.returncode == 1
-    assert "model 'shut' refuses every request, which no on_failed_agent covers" in done.stderr
+    assert "model 'shut' refuses every request, whatever on_failed_agent says" in done.stderr
     assert kept(tmp_path) == len(answered(tmp_path)) > 0
 
 

@@ -200,9 +200,10 @@ class Desk:
         with open_study(folder) as study, TemporaryDirectory() as output:
             resolved = resolve_again(folder, [{"debate": {"decision": RULES[body][1]}}], phases=False, yes=True)
             without_paying(resolved)
+            resolved.reuse = (folder,)
             again = Redecider(study)
             with Session(resolved, Path(output)) as session:
-                await session.run(runner=again.run, samples=again.samples, reuse=[study])
+                await session.run(runner=again.run, samples=again.samples)
             found = recorded(Path(output))
         decision = found.decision if found else None
         if decision is None:

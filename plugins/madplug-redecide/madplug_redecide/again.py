@@ -6,12 +6,12 @@ import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from madplug import StudyResult, UserError, listed
+from madplug import StudyResult, UserError, count, listed
 from madplug.store import Reader, has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
@@ -44,7 +44,7 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
     """
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
-    with open_study(folder) as recorded, open_study(folder, everything=True) as every:
+    with open_study(folder) as recorded, open_study(folder, everything=True) as every, ExitStack() as stack:
         there: Container[str] = ()
         if has_study(output):
             with open_study(output) as earlier:
@@ -55,8 +55,11 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
         most = most_calls(resolved, recorded)
         if not pay:
             without_paying(resolved)
-        again = Redecider(recorded)
-        run = partial(Session.run, runner=again.run, samples=again.samples, reuse=[recorded])
+        reused = reused_by(folder)
+        resolved.reuse = (folder.resolve(), *reused)
+        again = Redecider(recorded, *(stack.enter_context(open_study(path)) for path in reused))
+        run = partial(Session.run, runner=again.run, samples=again.samples,
+                      unfinished=_left(recorded, f" in {folder}"))
         with _unless_unpaid(output):
             yield Again(resolved, run if pay else partial(_on_record, run, most), most,
                         _ended(every) - _ended(recorded))
@@ -64,6 +67,19 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
 
 def _ended(study: Reader) -> int:
     return sum(cell.done + cell.failed for cell in study.overview())
+
+
+def _left(study: Reader, where: str = "") -> str:
+    """How many debates of a study are left, in words; empty if none is."""
+    planned = study.fact("planned")
+    left = planned - _ended(study) if isinstance(planned, int) else 0
+    return f"{count(left, 'debate')}{where} left to run" if left > 0 else ""
+
+
+def reused_by(folder: Path) -> list[Path]:
+    """The studies whose answered calls a study has used, as far as they are still there."""
+    found = (path for run in read_manifest(folder)["runs"] if isinstance(run, Mapping) for path in run.get("reuse", ()))
+    return [path for path in map(Path, dict.fromkeys(found)) if has_study(path)]
 
 
 async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, session: Session,
@@ -104,7 +120,8 @@ def scored_again(folder: Path, metrics: Sequence[Any], *, yes: bool = False) -> 
         written = read_manifest(folder).get("data", {})  # as in the run file; study.toml spells out paths and options
         if len(written) == len(resolved.datasets):
             resolved.datasets = dict(zip(written, resolved.datasets.values(), strict=True))
-        yield Again(resolved, partial(Session.run, samples=Redecider(recorded).samples, metrics=scores),
+        yield Again(resolved, partial(Session.run, samples=Redecider(recorded).samples, metrics=scores,
+                                      unfinished=_left(recorded)),
                     most_calls(resolved, recorded, deciding=False))
 
 

@@ -45,7 +45,11 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
             if again.left_out and not quiet:
                 click.echo(f"{count(again.left_out, 'debate')} on record left out: of cells, repeats or samples that "
                            "the run file no longer has", err=True)
-            sys.exit(launch(again.resolved, output, quiet=quiet, run=again.run))
+            status = launch(again.resolved, output, quiet=quiet, run=again.run)
+        if not quiet:
+            by = dict.fromkeys(cell.decision.full_name for cell in again.resolved.plan.cells)
+            click.echo(f"decided by {', '.join(by)}; cells have the names that they were run with", err=True)
+        sys.exit(status)
     except NotPaid as error:
         raise UserError(f"{error}. This makes them:\n{shlex.join(['madplug', *sys.argv[1:], '--pay'])}") from None
 

@@ -163,10 +163,14 @@ def without_paying(resolved: ResolvedStudy) -> None:
 
 
 class Redecider:
-    """Takes samples and debates from a record and lets another decision protocol decide them."""
+    """Takes samples and debates from a record and lets another decision protocol decide them.
 
-    def __init__(self, recorded: Reader) -> None:
+    reused: records of other studies, whose calls these debates have used.
+    """
+
+    def __init__(self, recorded: Reader, *reused: Reader) -> None:
         self.recorded = recorded
+        self._records = recorded, *reused
 
     async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         """The samples of a cell's debates that have ended, with or without an error."""
@@ -184,5 +188,5 @@ class Redecider:
         return await follow(state, result, self._spent)
 
     def _spent(self, key: str) -> tuple[Usage, int]:
-        call = self.recorded.call(key)
+        call = next((call for records in self._records if (call := records.call(key))), None)
         return (Usage(cost_usd=None), 0) if call is None else (call.completion.usage, call.retries)

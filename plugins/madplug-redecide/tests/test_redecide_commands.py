@@ -80,6 +80,25 @@ def test_decide_makes_a_study_like_any_other_without_a_call(program, write, tmp_
     assert json.loads(program("status", "runs/again", "--json").stdout)["cost_usd"] == 0, "the calls have no price"
 
 
+def test_a_study_that_used_the_calls_of_another_has_their_tokens_when_it_is_decided_again(program, write, tmp_path):
+    program("run", write(), "--output", "runs/first", status=0)
+    program("run", write(), "--set", 'reuse=["runs/first"]', status=0)
+    program(*AGAIN, "--decision", "kit.last_round", status=0)
+    program("decide", "runs/again", "--output", "runs/twice", status=0)
+    tokens = [summary(tmp_path, name)["cells"][0]["tokens"] for name in ("first", "again", "twice")]
+    assert tokens[1:] == tokens[:1] * 2
+
+
+def test_debates_of_an_unfinished_study_are_no_finished_one_and_by_what_they_are_decided_is_told(program, write,
+                                                                                                tmp_path):
+    program("run", write(), "--set", "limits.calls=12", "--set", "models.m.max_in_flight=1", status=3)
+    done = program(*AGAIN, "--decision", "kit.last_round", status=0)
+    assert "decided by kit.last_round; cells have the names that they were run with" in done.stderr
+    found = summary(tmp_path, "again")
+    left = 6 - summary(tmp_path)["cells"][0]["done"]
+    assert (found["status"], found["reason"]) == ("stopped", f"{left} debates in runs/study left to run")
+
+
 def test_decide_and_rescore_return_studies_also_where_a_loop_runs(program, write):
     program("run", write(), status=0)
 

@@ -81,6 +81,10 @@ class Study:
     """Debates that were decided after an agent had failed."""
     estimated: Sequence[str] = ()
     """Models whose tokens are estimated."""
+    unfinished: str = ""
+    """What is left of the study whose debates were decided again."""
+    decisions: Sequence[str] = ()
+    """By what debates were decided again."""
 
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
@@ -119,7 +123,15 @@ def _open(number: int, folder: Path) -> Study:
                  summary.get("status"), problems, manifest, cells,
                  {key: value for key, value in identity.items() if isinstance(value, int)}, "",
                  any(c.oracle for c in cells),
-                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated)
+                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated,
+                 str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
+                 _decisions(resolved) if isinstance(identity.get("recorded_from"), Mapping) else ())
+
+
+def _decisions(cells: Mapping[str, Any]) -> list[str]:
+    """The decision protocols of cells, each once."""
+    found = (_table(_table(_table(cell).get("debate")).get("decision")).get("use") for cell in cells.values())
+    return list(dict.fromkeys(use for use in found if isinstance(use, str)))
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -97,9 +97,11 @@ def building(output: Path) -> Iterator[Path]:
 
 def _facts_of_all(facts: Sequence[Facts]) -> Facts:
     """The facts of the whole study."""
+    named = (found.get("estimated") for found in facts)
+    estimated = {name for names in named if isinstance(names, list) for name in names if isinstance(name, str)}
     return {**{name: value for name, value in facts[0].items() if name != PART},
             "planned": _sum([found.get("planned") for found in facts]),
-            SCOPE: _scope([found.get(SCOPE) for found in facts])}
+            SCOPE: _scope([found.get(SCOPE) for found in facts]), "estimated": sorted(estimated) or None}
 
 
 def _problems(facts: Mapping[Path, Facts]) -> Iterator[Problem]:
@@ -249,8 +251,8 @@ def _summary(study: Reader, cells: Sequence[Mapping[str, Facts]], facts: Facts) 
                       "repeats": repeats, "samples": (figures["done"] + figures["failed"]) // repeats, **figures,
                       "prepared": known.get("prepared", {"calls": 0, "tokens": 0})})
     totals, unknown = study.totals(), any(cell["cost_usd"] is None for cell in found)
-    return {"problems": study.problems(), "paid": {"calls": totals.calls, "tokens": totals.tokens,
-            "cost_usd": None if unknown else totals.cost_usd}, "cells": found}
+    paid = {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": None if unknown else totals.cost_usd}
+    return {"problems": study.problems(), "estimated": study.estimated(), "paid": paid, "cells": found}
 
 
 def _summary_of(folder: Path) -> Facts:
