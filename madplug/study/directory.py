@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import NotRequired, TypedDict
 
-from madplug.errors import UserError
+from madplug.errors import UserError, listed
 from madplug.rows import plain
 from madplug.store import SCOPE, Reader, Recorder, Scope
 from madplug.study.compatibility import conflicts, is_cell, known_cells, refusal
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 RECORDS = "study.db"
 PART = "part"
 """The fact that names the part of the study that is in a directory."""
+PRICES = "prices"
+"""The fact with the price of each model in the latest run."""
 CELLS = "known_cells"
 """The fact with every cell that was ever run, which exists once the study has changed."""
 
@@ -95,6 +97,10 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:
         yield (f"cells that the run file no longer has: {', '.join(gone)}; their debates stay on record, and are shown "
                "again once it has them")
+    paid = recorder.fact(PRICES)
+    paid = paid if isinstance(paid, dict) else {}
+    if dearer := [name for name, price in prices(resolved).items() if paid.get(name) not in (None, price)]:
+        yield f"the price of {listed(dearer)} has changed; calls on record keep what they cost"
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
         was = {**new, **old.get(name, {})}
@@ -104,6 +110,11 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
                    f"{name}: the code of {after} has changed since this study began; ") + (
                        "debates on record are scored again" if name.startswith("metric ") else
                        "results may not be comparable")
+
+
+def prices(resolved: ResolvedStudy) -> dict[str, Any]:
+    """The price of each model, None where it is not known."""
+    return {name: plain(model.price) for name, model in resolved.plan.models.items()}
 
 
 def changed_settings(resolved: ResolvedStudy, recorded: Reader) -> list[str]:

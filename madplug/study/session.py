@@ -17,7 +17,15 @@ from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.rows import plain
 from madplug.store import Recorder, open_recorder, open_study
-from madplug.study.directory import PART, check_folder, check_same_study, keep_identity, write_provenance
+from madplug.study.directory import (
+    PART,
+    PRICES,
+    check_folder,
+    check_same_study,
+    keep_identity,
+    prices,
+    write_provenance,
+)
 from madplug.study.files import write_whole
 from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
@@ -135,6 +143,7 @@ class Session:
         if self.resolved.part:
             await self.recorder.keep_fact(PART, self.resolved.part)
         await self.recorder.keep_fact("settings", {cell.slug: cell.settings for cell in self.resolved.plan.cells})
+        await self.recorder.keep_fact(PRICES, prices(self.resolved))
         total = planned(self.resolved)
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()

@@ -94,6 +94,16 @@ def test_what_would_change_a_recorded_debate_is_refused_in_words(program, write,
     assert f"runs/study: its debates were run with other settings:\n  {words}\nA study can get further" in done.stderr
     assert program("run", write()).returncode == 0, "and nothing has happened to it"
 
+def test_another_price_is_told_once_and_changes_nothing_on_record(program, write, tmp_path):
+    price = "models.m.price={{prompt={},completion=0}}"
+    assert program("run", write(), "--set", price.format(1e5)).returncode == 0
+    before = summary(tmp_path)["paid"]
+    done = program("run", write(), "--set", price.format(2e5))
+    assert "the price of m has changed; calls on record keep what they cost" in done.stderr
+    assert summary(tmp_path)["paid"] == before
+    assert "the price" not in program("run", write(), "--set", price.format(2e5)).stderr
+
+
 def test_a_difference_names_its_cells_once():
     def study(*rounds):
         return {"seed": 1, "cells": {f"c{i}": {"debate": {"rounds": n}, "metrics": [i]} for i, n in enumerate(rounds)}}
