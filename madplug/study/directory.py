@@ -109,7 +109,7 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
             yield (f"{name} was {before} when this study began and is {after} now; " if before != after else
                    f"{name}: the code of {after} has changed since this study began; ") + (
                        "debates on record are scored again" if name.startswith("metric ") else
-                       "results may not be comparable")
+                       "debates on record stay as they are, and may not be comparable with new ones")
 
 
 def prices(resolved: ResolvedStudy) -> dict[str, Any]:

@@ -12,7 +12,16 @@ import click
 
 from madplug import columns, dollars, plain, safe
 from madplug.store import find_studies, open_study
-from madplug_read.studies import ORACLE, SERVED, StudyFacts, cell_tables, saw_references, study_facts, study_state
+from madplug_read.studies import (
+    ORACLE,
+    SERVED,
+    StudyFacts,
+    cell_tables,
+    decided_by,
+    saw_references,
+    study_facts,
+    study_state,
+)
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
 SORTS: dict[str, Callable[[StudyFacts], Any]] = {
@@ -63,6 +72,8 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
             if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
     yield columns([[safe(str(c[name])) + ORACLE * (name == "cell" and facts["oracle"]) for name in head]
                    for c in facts["cells"]], head)
+    if by := ", ".join(facts["decisions"]):
+        yield safe(f"recorded debates, decided again by {by}; cells have the names that they were run with")
     left = "" if facts["left"] is None else f", {facts['left']} left"
     known = f", ${dollars(facts['known_usd'])}" if facts["known_usd"] else ""
     cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
@@ -97,4 +108,4 @@ def status_of(folder: Path) -> dict[str, Any]:
                 "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
                 "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
                 "cells": cells, "not_begun": not_begun, "oracle": saw_references(study),
-                "estimated": study.estimated()}
+                "estimated": study.estimated(), "decisions": decided_by(study)}

@@ -84,6 +84,15 @@ def saw_references(study: Reader) -> bool:
     return isinstance(identity, Mapping) and identity.get("oracle") is True
 
 
+def decided_by(study: Reader) -> list[str]:
+    """The decision protocols of a study that decides recorded debates again; none for one that was run."""
+    identity = study.fact("identity")
+    if not isinstance(identity, Mapping) or not isinstance(identity.get("recorded_from"), Mapping):
+        return []
+    found = (cell["debate"].get("decision") for cell in cell_tables(study).values())
+    return list(dict.fromkeys(str(slot.get("use")) for slot in found if isinstance(slot, Mapping)))
+
+
 def study_state(study: Reader, left: int | None, failed: int) -> State:
     """Whether a study runs, or how it ended, of which so many debates are left and have failed."""
     running = is_running(study.folder)

@@ -145,7 +145,8 @@ class _Page:
         for key in keys:
             call = prompts.get(key)
             if call is None:
-                yield Text(f"    call {safe(key)}: not on record", style="yellow")
+                yield Text(f"    call {safe(key)}: not on record; the study that this one reuses or decides may have "
+                           "it", style="yellow")
                 continue
             who = self.names.get(call["agent"])
             yield Text(f"    --- {safe(str(call['purpose']))}{f', {who}' if who else ''}: sent to "

@@ -94,6 +94,8 @@ def test_debates_of_an_unfinished_study_are_no_finished_one_and_by_what_they_are
     program("run", write(), "--set", "limits.calls=12", "--set", "models.m.max_in_flight=1", status=3)
     done = program(*AGAIN, "--decision", "kit.last_round", status=0)
     assert "decided by kit.last_round; cells have the names that they were run with" in done.stderr
+    told = program("status", "runs/again", status=0).stdout
+    assert "recorded debates, decided again by kit.last_round; cells have the names" in told
     found = summary(tmp_path, "again")
     left = 6 - summary(tmp_path)["cells"][0]["done"]
     assert (found["status"], found["reason"]) == ("stopped", f"{left} debates in runs/study left to run")

@@ -27,7 +27,7 @@ export function PromptDialog({ study, debate, asked, answers, close }) {
     ${!calls && !error && html`<p class="quiet">Loading…</p>`}
     ${calls && calls.map((call) => (message && calls.length <= OPEN ? html`<${Call} key=${call.key} call=${call} many=${calls.length > 1} quotes=${quotes} answers=${answers} />`
       : html`<${Folded} key=${call.key} debate=${debate} call=${call} open=${calls.length <= OPEN} quotes=${quotes} answers=${answers} />`))}
-    ${calls && !calls.length && html`<p class="quiet">${keys.length ? 'These calls are not on record.'
+    ${calls && !calls.length && html`<p class="quiet">${keys.length ? 'These calls are not on record; the study that this one reuses or decides may have them.'
       : 'No model was called for this message, so there is no prompt: it was read from a record, or written by a rule. Below is what the agent was shown.'}</p>`}
     ${message && calls && html`<${Shown} debate=${debate} message=${message} answers=${answers} folded=${calls.length > 0} />`}
     ${message && message.data && html`<details><summary>noted by plugins</summary><${Text} text=${message.data} /></details>`}

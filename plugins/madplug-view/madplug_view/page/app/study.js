@@ -24,6 +24,7 @@ export function StudyPage({ study, query }) {
     <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
     ${found.failures.map(([why, times]) => html`<p class="problem">${whole(times)} failed: ${visible(brief(why, 400))}</p>`)}
+    ${found.decisions.length > 0 && html`<p class="quiet small">Recorded debates, decided again by ${visible(found.decisions.join(', '))}; cells have the names that they were run with.</p>`}
     ${found.estimated.length > 0 && html`<p class="quiet small">The tokens of ${visible(found.estimated.join(', '))} are estimated from the texts: the endpoint reports none.</p>`}
     ${long && more}
     ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} /><${Pivot} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
@@ -63,7 +64,7 @@ function Progress({ found, ended, pace }) {
   if (running) facts.push(`${whole(running)} not ended`);
   if (failed) facts.push(`${whole(failed)} failed`);
   if (found.paid?.calls) facts.push(`${plural(found.paid.calls, 'call')} paid${found.paid.cost_usd ? `, ${money(found.paid.cost_usd)}` : ''}`);
-  if (pace && left) facts.push(`about ${duration(left / pace)} left`);
+  if (pace && left && found.status === 'running') facts.push(`about ${duration(left / pace)} left`);
   return html`<div class="progress" aria-live="polite"><p><span class=${`state ${found.status}`}>${found.status}</span> ${
     facts.join(' · ')}</p>${left ? html`<progress max=${found.planned} value=${ended} aria-label="Debates ended" />` : null}</div>`;
 }
