@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from madplug.errors import MadplugError, UserError
+from madplug.errors import MadplugError, UserError, nearest
 from madplug.redaction import redact
 from madplug.text import columns, count, safe
 
@@ -68,6 +68,9 @@ class Program(click.Group):
             self._add()  # plugins have something to say about a study
         if command is None and (home := DISTRIBUTIONS.get(name)):
             raise UserError(f"no command '{name}'; it comes with {home}: pip install {home}")
+        if command is None:
+            more = "; plugins of methods bring commands of their own: README says which"
+            ctx.fail(f"No such command '{name}'{nearest(name, self.commands) or more}")
         if command is not None and _unknown(command, args):
             self._add()
             for option in _unknown(command, args):
