@@ -388,7 +388,8 @@ Debates of a sample whose content has changed are run again.
 `reuse = ["runs/other"]` names other studies whose answered calls are used before a call is paid for: those with the
 same model and options (and code, if it is in a local file), request, agent, sample, repeat and seed. With
 `share_completions = false` the cell must have the same name too. A relative path is relative to the run file or to the
-current directory."""
+current directory. Their prompts and replies stay in that study: `madplug read --prompts` and `madplug export --calls`
+have them there."""
 SHARING = """With `share_completions = true`, identical requests (the same model with the same options, the same
 sample, agent, repeat and messages) of different cells are sent once, and every cell uses the same completion.
 Methods are then compared on the same first answers, and round 1 is paid for once. It also means that the cells
@@ -399,8 +400,8 @@ share completions, and a request that one debate makes twice is sent twice."""
 CELLS = """Without `sweep` and `cells`, a study has one cell. `sweep` has lists of values by dotted key, and
 every combination is a cell; `[[cells]]` adds cells one by one. A cell is a set of changes to the file. A change
 with `use` (or a string) replaces a whole slot; one without `use` changes options of the component that is
-there. An item of a list is named by its position, from 0: `"extensions.0.share" = [0.25, 0.5]`; a name with dots is
-quoted: `'models."gpt-4.1".temperature' = [0, 1]`. A cell that sets
+there. An item of a list is named by its position, from 0: `"extensions.0.share" = [0.25, 0.5]` (with `--set`, also by
+its name: `--set cells.debate.debate.rounds=3`); a name with dots is quoted: `'models."gpt-4.1".temperature' = [0, 1]`. A cell that sets
 `debate.paradigm` starts from that paradigm alone: of the file's `[debate]`, it inherits only `models`, since a
 size that suits one paradigm changes what another is. A key of `[debate]` that no cell takes is a warning, with the
 place that a cell has for it; a setting (`--set debate.rounds=5`) that no cell takes is refused. Extensions are
