@@ -185,10 +185,14 @@ class Cell(CellFacts):
         """The pluggy manager of this cell's run: the host's own implementations and the named components'."""
         return make_manager(self.components())
 
-    @property
+    @cached_property
     def hooks(self) -> Any:
-        """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
-        return self.manager.hook
+        """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`.
+
+        Where no component has a hook, they are the host's own implementations, to which pluggy would take seven calls.
+        """
+        plugins = self.manager.get_plugins()
+        return self.manager.hook if len(plugins) > 1 else next(iter(plugins))
 
 
 def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:

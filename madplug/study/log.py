@@ -23,6 +23,7 @@ def trace(cell: Any, log: Any) -> None:
         log.debug("hook", hook=hook, cell=cell.slug, **where, **about,
                   implementations=[i.plugin_name for i in reversed(implementations)], gave=type(gave).__name__)
 
+    cell.hooks = cell.manager.hook
     cell.manager.add_hookcall_monitoring(lambda *before: None, write)
 
 

@@ -292,6 +292,8 @@ def test_a_trace_shows_every_hook_call_and_who_was_heard(program, write, tmp_pat
     assert (reply["sample"], reply["round"], reply["cell"]) == ("q0000", 1, "main")
     assert program("run", file, "--output", "p", "--quiet").returncode == 0
     assert "madplug_view" not in (tmp_path / "p" / "log.jsonl").read_text()
+    assert program("run", write(), "--output", "q", "--trace", "--quiet").returncode == 0
+    assert '"implementations":["host"]' in (tmp_path / "q" / "log.jsonl").read_text().replace(": ", ":")
 
 
 # Another madplug

@@ -401,7 +401,8 @@ CELLS = """Without `sweep` and `cells`, a study has one cell. `sweep` has lists 
 every combination is a cell; `[[cells]]` adds cells one by one. A cell is a set of changes to the file. A change
 with `use` (or a string) replaces a whole slot; one without `use` changes options of the component that is
 there. An item of a list is named by its position, from 0: `"extensions.0.share" = [0.25, 0.5]` (with `--set`, also by
-its name: `--set cells.debate.debate.rounds=3`); a name with dots is quoted: `'models."gpt-4.1".temperature' = [0, 1]`. A cell that sets
+its name: `--set cells.debate.debate.rounds=3`); a name with dots is quoted: `'models."gpt-4.1".temperature' = [0, 1]`.
+A cell that sets
 `debate.paradigm` starts from that paradigm alone: of the file's `[debate]`, it inherits only `models`, since a
 size that suits one paradigm changes what another is. A key of `[debate]` that no cell takes is a warning, with the
 place that a cell has for it; a setting (`--set debate.rounds=5`) that no cell takes is refused. Extensions are
