@@ -97,6 +97,8 @@ class Session:
         """
         self._loop, self._warn = asyncio.get_running_loop(), warn
         total = await self._describe()
+        if unfinished or self.recorder.fact("unfinished"):
+            await self.recorder.keep_fact("unfinished", unfinished)
         with ExitStack() as stack:
             paths = [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
             readers = [stack.enter_context(open_study(path)) for path in paths]

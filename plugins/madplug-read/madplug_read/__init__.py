@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from madplug_read.results import summary_rows as summary_rows
     from madplug_read.status import print_status as print_status
     from madplug_read.studies import StudyFacts as StudyFacts
-    from madplug_read.studies import decided_by as decided_by
+    from madplug_read.studies import decided_again as decided_again
     from madplug_read.studies import saw_references as saw_references
     from madplug_read.studies import study_facts as study_facts
     from madplug_read.studies import study_state as study_state
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
           "results": ("conclusion", "summary_rows"), "status": ("print_status",),
-          "studies": ("StudyFacts", "decided_by", "saw_references", "study_facts", "study_state"),
+          "studies": ("StudyFacts", "decided_again", "saw_references", "study_facts", "study_state"),
           "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow",
                       "natural")}
 __all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604

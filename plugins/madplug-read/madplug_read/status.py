@@ -17,7 +17,7 @@ from madplug_read.studies import (
     SERVED,
     StudyFacts,
     cell_tables,
-    decided_by,
+    decided_again,
     saw_references,
     study_facts,
     study_state,
@@ -72,8 +72,8 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
             if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
     yield columns([[safe(str(c[name])) + ORACLE * (name == "cell" and facts["oracle"]) for name in head]
                    for c in facts["cells"]], head)
-    if by := ", ".join(facts["decisions"]):
-        yield safe(f"recorded debates, decided again by {by}; cells have the names that they were run with")
+    if facts["decided_again"]:
+        yield safe(facts["decided_again"])
     left = "" if facts["left"] is None else f", {facts['left']} left"
     known = f", ${dollars(facts['known_usd'])}" if facts["known_usd"] else ""
     cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
@@ -108,4 +108,4 @@ def status_of(folder: Path) -> dict[str, Any]:
                 "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
                 "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
                 "cells": cells, "not_begun": not_begun, "oracle": saw_references(study),
-                "estimated": study.estimated(), "decisions": decided_by(study)}
+                "estimated": study.estimated(), "decided_again": decided_again(study)}

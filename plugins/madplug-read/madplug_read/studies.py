@@ -84,13 +84,19 @@ def saw_references(study: Reader) -> bool:
     return isinstance(identity, Mapping) and identity.get("oracle") is True
 
 
-def decided_by(study: Reader) -> list[str]:
-    """The decision protocols of a study that decides recorded debates again; none for one that was run."""
-    identity = study.fact("identity")
-    if not isinstance(identity, Mapping) or not isinstance(identity.get("recorded_from"), Mapping):
-        return []
-    found = (cell["debate"].get("decision") for cell in cell_tables(study).values())
-    return list(dict.fromkeys(str(slot.get("use")) for slot in found if isinstance(slot, Mapping)))
+def decided_again(study: Reader) -> str:
+    """By what a study decides recorded debates again, and what of them is missing; empty for one that was run."""
+    by, identity = list[str](), study.fact("identity")
+    while isinstance(identity, Mapping) and isinstance(identity.get("recorded_from"), Mapping):
+        named = identity.get("cells")
+        cells = [cell for cell in named.values() if is_cell(cell)] if isinstance(named, Mapping) else []
+        slots = (cell["debate"].get("decision") for cell in cells)
+        by.insert(0, ", ".join(dict.fromkeys(str(slot.get("use")) for slot in slots if isinstance(slot, Mapping))))
+        identity = identity["recorded_from"]
+    left = study.fact("unfinished")
+    more = f"; {left}" if isinstance(left, str) and left else ""
+    return f"recorded debates, decided again by {', then by '.join(by)}{more}; cells have the names that they were " \
+           "run with" if by else ""
 
 
 def study_state(study: Reader, left: int | None, failed: int) -> State:

@@ -71,7 +71,9 @@ def _ended(study: Reader) -> int:
 
 def _left(study: Reader, where: str = "") -> str:
     """How many debates of a study are left, in words; empty if none is."""
-    planned = study.fact("planned")
+    planned, of_source = study.fact("planned"), study.fact("unfinished")
+    if isinstance(of_source, str) and of_source and planned is None:
+        return of_source  # its debates are those of another study
     left = planned - _ended(study) if isinstance(planned, int) else 0
     return f"{count(left, 'debate')}{where} left to run" if left > 0 else ""
 

@@ -240,8 +240,8 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif study["unfinished"]:
             yield "unfinished", f"{where}decided again from an unfinished study: {study['unfinished']}"
         if study["decisions"]:
-            yield "again", (f"{where}recorded debates, decided again by {', '.join(study['decisions'])}; cells have "
-                            "the names that they were run with")
+            yield "again", (f"{where}recorded debates, decided again by {', then by '.join(study['decisions'])}; cells "
+                            "have the names that they were run with")
         if study["oracle"]:
             yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"
         if study["estimated"]:

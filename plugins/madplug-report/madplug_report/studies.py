@@ -84,7 +84,7 @@ class Study:
     unfinished: str = ""
     """What is left of the study whose debates were decided again."""
     decisions: Sequence[str] = ()
-    """By what debates were decided again."""
+    """By what debates were decided again, one time after the other."""
 
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
@@ -125,13 +125,17 @@ def _open(number: int, folder: Path) -> Study:
                  any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated,
                  str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
-                 _decisions(resolved) if isinstance(identity.get("recorded_from"), Mapping) else ())
+                 _decisions(identity))
 
 
-def _decisions(cells: Mapping[str, Any]) -> list[str]:
-    """The decision protocols of cells, each once."""
-    found = (_table(_table(_table(cell).get("debate")).get("decision")).get("use") for cell in cells.values())
-    return list(dict.fromkeys(use for use in found if isinstance(use, str)))
+def _decisions(identity: Mapping[str, Any]) -> list[str]:
+    """By which decision protocols recorded debates were decided again, one time after the other."""
+    source = identity.get("recorded_from")
+    if not isinstance(source, Mapping):
+        return []
+    cells = _table(identity.get("cells")).values()
+    found = (_table(_table(_table(cell).get("debate")).get("decision")).get("use") for cell in cells)
+    return [*_decisions(source), ", ".join(dict.fromkeys(use for use in found if isinstance(use, str)))]
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:

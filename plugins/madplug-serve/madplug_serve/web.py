@@ -78,8 +78,8 @@ class Api:
             return
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
         if kind.lower() != "bearer" or not hmac.compare_digest(_bytes(given.strip()), _bytes(self._key)):
-            raise RequestError(401, "the API key is missing or wrong; `madplug serve` shows which one it expects",
-                               "invalid_api_key")
+            raise RequestError(401, "the API key is missing or wrong; it is that of MADPLUG_SERVE_KEY, or else the one "
+                               "that `madplug serve` shows", "invalid_api_key")
 
     async def models(self, request: web.Request) -> web.Response:
         """The cells."""
