@@ -66,12 +66,12 @@ class Program(click.Group):
         name, command = args[0], self.get_command(ctx, args[0])
         if command is check:
             self._add()  # plugins have something to say about a study
-        if command is None and (home := DISTRIBUTIONS.get(name)):
-            raise UserError(f"no command '{name}'; it comes with {home}: pip install {home}")
         if command is None:
+            if home := DISTRIBUTIONS.get(name):
+                raise UserError(f"no command '{name}'; it comes with {home}: pip install {home}")
             more = "; plugins of methods bring commands of their own: README says which"
             ctx.fail(f"No such command '{name}'{nearest(name, self.commands) or more}")
-        if command is not None and _unknown(command, args):
+        if _unknown(command, args):
             self._add()
             for option in _unknown(command, args):
                 if home := DISTRIBUTIONS.get(f"{name} {option}"):

@@ -178,13 +178,6 @@ class Recorder(Reader):
         return self.rows("SELECT sample, digest FROM debates WHERE cell = ? AND repeat = ? AND outcome = 'done'",
                           (cell, repeat))
 
-    def done_counts(self) -> Mapping[tuple[str, int], int]:
-        """How many debates need not be run again, by cell and repeat."""
-        rows = self.rows("SELECT cell, repeat, count(*) FROM debates WHERE outcome = 'done' GROUP BY cell, repeat")
-        kinds = {"cell": str, "repeat": int, "number": int}
-        found = [self._checked(kinds, row, f"the debates of cell {row[0]!r:.80}") for row in rows]
-        return {(row["cell"], row["repeat"]): row["number"] for row in found}
-
     def lacks_scores(self, cell: str, digests: Mapping[str, str]) -> bool:
         """Whether a debate of a cell that need not be run again was not scored by one of these metrics.
 

@@ -90,7 +90,7 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     if before is not None and parts[0] != parts[1]:
         has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in parts)
         raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
-    if before is None or not recorder.done_counts():
+    if before is None or not _finished(recorder):
         return
     if found := changed_settings(resolved, recorder):
         raise UserError(f"{folder}: {refusal(found)}")
@@ -120,11 +120,16 @@ def prices(resolved: ResolvedStudy) -> dict[str, Any]:
 def changed_settings(resolved: ResolvedStudy, recorded: Reader) -> list[str]:
     """In which of its settings a study would change debates on record, in words."""
     before = recorded.fact("identity")
-    ran = {cell for cell, in recorded.rows("SELECT DISTINCT cell FROM debates WHERE outcome = 'done'")}
-    if before is None or not ran:
+    finished = _finished(recorded)
+    if before is None or not finished:
         return []  # nothing was decided with other settings yet, and a call's key says with which it was answered
-    cells = {slug: cell for slug, cell in known_cells(recorded.fact(CELLS), before).items() if slug in ran}
+    cells = {slug: cell for slug, cell in known_cells(recorded.fact(CELLS), before).items() if slug in finished}
     return conflicts({**before, "cells": cells}, plain(resolved.identity))
+
+
+def _finished(recorded: Reader) -> set[str]:
+    """The cells of which a debate need not be run again."""
+    return {cell for cell, in recorded.rows("SELECT DISTINCT cell FROM debates WHERE outcome = 'done'")}
 
 
 def check_facts(recorder: Reader | Recorder, folder: Path) -> None:

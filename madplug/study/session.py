@@ -109,8 +109,7 @@ class Session:
 
             run = StudyRun(self.resolved.plan, self.recorder, observers,
                            lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=readers,
-                           runner=runner, samples=samples, rescore=metrics,
-                           unfinished=unfinished)
+                           runner=runner, samples=samples, rescore=metrics, unfinished=unfinished)
             for text in self.warnings:
                 warn(text)
             self._log.info("run", study=run.plan.name, planned=total)

@@ -144,4 +144,4 @@ def test_a_decided_cell_gets_no_debates_except_those_that_another_is_matched_to(
     store = MemoryStore()
     summary = run_cells(store, {"a": ("one", None), "b": ("one", None), "c": ("two", "b")}, [Enough()])
     assert (summary["ending"], summary["reason"]) == ("decided", "enough is known")
-    assert {slug: n for (slug, _), n in store.done_counts().items()} == {"b": 8, "c": 8}
+    assert {cell.cell: cell.done for cell in store.overview()} == {"b": 8, "c": 8}
