@@ -11,38 +11,40 @@ from madplug import Model, hookimpl
 if TYPE_CHECKING:
     import click
 
-    from madplug import StudyResult
+    from madplug import Component, StudyResult
 
 __all__ = ["decide", "rescore"]
 
 
 def decide(folder: str | Path, output: str | Path, decision: str | Mapping[str, Any] | None = None, *,
            settings: Iterable[str] = (), cell: str = "*", phases: bool = True, pay: bool = False,
-           yes: bool = False) -> StudyResult:
+           components: Sequence[type[Component]] = (), yes: bool = False) -> StudyResult:
     """Decide the recorded debates in a directory by another rule, as a new study, like `madplug decide`.
 
     output: the new study's directory. decision: a name, or a table with `use`. settings: `KEY=VALUE` for
     every cell. cell: a pattern of names. phases: keep what followed the decision. pay: make calls that are not on
-    record; without it, the first one is a `UserError`, and nothing is left in `output`. Raises `UserError`.
+    record; without it, the first one is a `UserError`, and nothing is left in `output`. components: classes that the
+    study or `decision` names by their class names, as for `madplug.run`. Raises `UserError`.
     """
     from madplug_redecide.again import decided_again, result_of
     from madplug_redecide.commands import changes_of
 
     ready = decided_again(Path(folder), Path(output), changes_of(decision, settings), [cell], phases=phases, pay=pay,
-                          yes=yes)
+                          components=components, yes=yes)
     return result_of(ready, Path(output))
 
 
 def rescore(folder: str | Path, metrics: str | Sequence[str | Mapping[str, Any]] = (), *,
-            yes: bool = False) -> StudyResult:
+            components: Sequence[type[Component]] = (), yes: bool = False) -> StudyResult:
     """Score the recorded debates in a directory again, in place, like `madplug rescore`.
 
-    metrics: names, or tables with `use`, or one name; without any, all of the study's. Raises `UserError`.
+    metrics: names, or tables with `use`, or one name; without any, all of the study's. components: classes that the
+    study or `metrics` name by their class names, as for `madplug.run`. Raises `UserError`.
     """
     from madplug_redecide.again import result_of, scored_again
 
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    return result_of(scored_again(Path(folder), names, yes=yes), Path(folder))
+    return result_of(scored_again(Path(folder), names, components=components, yes=yes), Path(folder))
 
 
 @hookimpl

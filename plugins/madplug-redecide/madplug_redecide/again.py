@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from madplug import StudyResult, UserError, count, listed
+from madplug import Component, StudyResult, UserError, count, listed
 from madplug.store import Reader, has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
@@ -37,10 +37,12 @@ class Again(NamedTuple):
 @contextmanager
 def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any]],
                   patterns: Sequence[str] = ("*",), *,
-                  phases: bool = True, pay: bool = False, yes: bool = False) -> Iterator[Again]:
+                  phases: bool = True, pay: bool = False, components: Sequence[type[Component]] = (),
+                  yes: bool = False) -> Iterator[Again]:
     """A study that decides the debates in a directory by another rule. Raises `UserError`.
 
-    Without `pay`, running it raises `NotPaid` at the first call that is not on record.
+    Without `pay`, running it raises `NotPaid` at the first call that is not on record. components: classes of a Python
+    session that it may name.
     """
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
@@ -49,7 +51,8 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
         if has_study(output):
             with open_study(output) as earlier:
                 there = earlier.fact("settings") or ()
-        resolved = resolve_again(folder, changes, output.resolve().name, patterns, there, phases=phases, yes=yes)
+        resolved = resolve_again(folder, changes, output.resolve().name, patterns, there, phases=phases,
+                                 components=components, yes=yes)
         keep_settings(resolved, recorded, changes)
         resolved.recorded_from = recorded.fact("identity")
         most = most_calls(resolved, recorded)
@@ -112,10 +115,11 @@ def _unless_unpaid(output: Path) -> Iterator[None]:
 
 
 @contextmanager
-def scored_again(folder: Path, metrics: Sequence[Any], *, yes: bool = False) -> Iterator[Again]:
-    """The study in a directory, to be scored in place. Raises `UserError`."""
+def scored_again(folder: Path, metrics: Sequence[Any], *, components: Sequence[type[Component]] = (),
+                 yes: bool = False) -> Iterator[Again]:
+    """The study in a directory, to be scored in place. components: as for `decided_again`. Raises `UserError`."""
     with open_study(folder) as recorded:
-        resolved, scores = resolve_rescored(folder, metrics, Path.cwd(), yes=yes)
+        resolved, scores = resolve_rescored(folder, metrics, Path.cwd(), components, yes=yes)
         check_facts(recorded, folder)
         keep_settings(resolved, recorded)
         resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")

@@ -11,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, nearest_or_all
+from madplug import Component, DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, nearest_or_all
 from madplug.store import Reader
 from madplug.study import Registry, Resolver, confirm, dotted, overlay, read
 from madplug_redecide.following import follow
@@ -40,14 +40,15 @@ def recorded_table(folder: Path, *, yes: bool = False) -> Table:
 
 
 def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str = "", patterns: Sequence[str] = ("*",),
-                  there: Container[str] = (), *, phases: bool = True, yes: bool = False) -> ResolvedStudy:
+                  there: Container[str] = (), *, phases: bool = True,
+                  components: Sequence[type[Component]] = (), yes: bool = False) -> ResolvedStudy:
     """The study in a directory, with changes to every cell; a model that cannot be made is absent.
 
     name: of the new study; by default that of the old one. patterns: only the cells whose names match one, and those
     that they are matched to. there: the names of cells that are decided in any case. phases: False leaves them out.
-    yes: see `recorded_table`.
+    components: classes of a Python session that it may name. yes: see `recorded_table`.
     """
-    table = recorded_table(folder, yes=yes)
+    table, registry = recorded_table(folder, yes=yes), Registry(classes=components)
     table["cells"] = chosen(table["cells"], patterns, there)
     table["name"] = name or table["name"]
     for i, cell in enumerate(table["cells"]):
@@ -58,7 +59,7 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
             cell = overlay(cell, in_place(change, Path.cwd()))
         table["cells"][i] = cell
     try:
-        return Resolver(table, folder, Registry(), recorded=True).resolve()
+        return Resolver(table, folder, registry, recorded=True).resolve()
     except UserError as error:
         names = {name for problem in error.problems for name in _models_of(table)
                  if re.search(rf"models\.{re.escape(name)}(?![\w-])", problem.place)}
@@ -66,7 +67,7 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
             raise UserError([*error.problems, *way_out(error.problems, table["cells"])]) from None
         for cell in table["cells"]:
             cell["models"] |= {name: {"use": "redecide.absent"} for name in names & cell.get("models", {}).keys()}
-        return Resolver(table, folder, Registry(), recorded=True).resolve()
+        return Resolver(table, folder, registry, recorded=True).resolve()
 
 
 def way_out(problems: Sequence[Problem], cells: Sequence[Table]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug import UserError
+from madplug import Component, UserError
 from madplug.study import Registry, Resolver
 from madplug_redecide.deciding import absolute, file_of, recorded_table
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 
 def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
-                     *, yes: bool = False) -> tuple[ResolvedStudy, frozenset[str]]:
+                     components: Sequence[type[Component]] = (), *,
+                     yes: bool = False) -> tuple[ResolvedStudy, frozenset[str]]:
     """The study in a directory with further metrics, and the names of the metrics that are to score it.
 
     metrics: names, or tables with `use` and options; one that a cell has already takes the other's place. Without any,
-    every metric of the study scores it again. here: what the paths of local files are relative to.
+    every metric of the study scores it again. here: what the paths of local files are relative to. components: classes
+    of a Python session that they may name.
     yes: the user has agreed to what a study that was begun by others names.
     """
-    table, registry = recorded_table(folder, yes=yes), Registry()
+    table, registry = recorded_table(folder, yes=yes), Registry(classes=components)
     slots = [{"use": metric} if isinstance(metric, str) else metric for metric in metrics]
     if odd := next((slot for slot in slots if not isinstance(slot, Mapping)), None):
         raise UserError(f"--metric {odd}: expected a name, or {{use = \"NAME\", ...}}")

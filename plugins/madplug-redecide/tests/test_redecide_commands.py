@@ -119,6 +119,27 @@ def test_decide_and_rescore_return_studies_also_where_a_loop_runs(program, write
         decide("runs/study", "runs/study")
 
 
+class Firmest(madplug.DecisionProtocol):
+    """Of a Python session, as is the next one."""
+
+    def at_end(self, debate):
+        return madplug.Decision("firm")
+
+
+class Steady(madplug.Metric):
+    def score(self, debate, references):
+        return float(debate.decision.answer == "firm")
+
+
+def test_classes_of_a_python_session_decide_and_score_recorded_debates(program, write):
+    madplug.run(write(), settings={"metrics": ["Steady"]}, components=[Steady], output="first", quiet=True)
+    decided = decide("first", "again", "Firmest", components=[Firmest, Steady])
+    assert decided.metrics == {"main": {"python:Steady": 1.0}}
+    assert rescore("again", ["Steady"], components=[Firmest, Steady]).metrics == decided.metrics
+    with pytest.raises(madplug.UserError, match="components="):
+        rescore("again")
+
+
 @pytest.mark.parametrize(("words", "text"), [
     (("decide", "--set", "debate.decision.keeep=2", "--output", "again"), "did you mean 'keep'?"),
     (("decide", "--set", "debat.rounds=2", "--output", "again"), "did you mean 'debate'?"),
