@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from madplug import count
+from madplug import count, safe
 
 if TYPE_CHECKING:
     from madplug_export.files import What
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(("jsonl", "csv", "parquet")), help="Unless the name tells.")
 def export(folder: Path, output: str, *, calls: bool, messages: bool, form: str | None) -> None:
     """Write the debates in DIR to a file, one row each."""
-    from madplug_export.files import export_to
+    from madplug_export.files import elsewhere, export_to
 
     if calls and messages:
         raise click.UsageError("--calls and --messages go to a file each; run the command twice")
     what: What = "calls" if calls else "messages" if messages else "debates"
     number = export_to(folder, output, what, form)
-    click.echo(f"{count(number, what[:-1])} in {'standard output' if output == '-' else output}", err=output == "-")
+    place = "standard output" if output == "-" else output
+    click.echo(f"{count(number, what[:-1])} in {place}{safe(elsewhere(folder, what))}", err=output == "-")

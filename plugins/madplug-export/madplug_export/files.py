@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from madplug import UserError, to_json
+from madplug import UserError, listed, to_json
 from madplug.store import Reader, open_study
-from madplug.study import OWN_FILES, replacing
+from madplug.study import OWN_FILES, read_manifest, replacing
 from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, lines, message_rows, rows_of
 
 BATCH = 500
@@ -42,6 +42,13 @@ def export_to(folder: Path, output: Path | str, what: What = "debates", form: st
     _refuse_records(folder, output)
     with open_study(folder) as study, _writing(output) as target:
         return writers[form](what, study, target)
+
+
+def elsewhere(folder: Path, what: What) -> str:
+    """Where further calls of a study are, to follow how many it has; empty where it reuses no other's."""
+    runs = read_manifest(folder)["runs"] if what == "calls" else ()
+    found = dict.fromkeys(path for run in runs if isinstance(run, Mapping) for path in run.get("reuse", ()))
+    return f"; calls that it reuses are on record in {listed(found)}" if found else ""
 
 
 def _refuse_records(folder: Path, output: Path | str) -> None:
@@ -166,7 +173,7 @@ def _to_parquet(what: What, study: Reader, target: Any) -> int:
         writer.write_table(table)
         count += len(batch)
     if writer is None:
-        raise UserError(f"--output {target}: there are no {what} to export yet")
+        raise UserError(f"--output {target}: there are no {what} to export yet{elsewhere(study.folder, what)}")
     writer.close()
     return count
 

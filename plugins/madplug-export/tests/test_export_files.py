@@ -52,6 +52,16 @@ def test_a_debate_is_one_row_of_plain_columns(exported):
         assert len(json.loads(row["first_answers"])) == len(record["agents"])
 
 
+@pytest.mark.parametrize(("name", "number"), [("own.csv", "0 calls in own.csv"), ("own.parquet", "no calls to export")])
+def test_where_calls_are_that_a_study_reuses_is_told(program, tmp_path, name, number):
+    program("run", "study.toml", "--quiet", status=0)
+    program("run", "study.toml", "--quiet", "--set", 'reuse=["runs/study"]', "--output", "again", status=0)
+    done = program("export", "again", "--calls", "--output", name)
+    assert number in (told := done.stdout + done.stderr)
+    assert told.endswith(f"; calls that it reuses are on record in {tmp_path / 'runs/study'}\n")
+    assert "reuses" not in program("export", "again", "--output", "debates.csv", status=0).stdout
+
+
 @pytest.mark.parametrize("oracle", [False, True])
 def test_every_debate_and_message_says_whether_components_saw_the_references(program, oracle):
     program("run", "study.toml", "--quiet", *(["--set", "oracle=true"] * oracle), status=0)
