@@ -22,7 +22,7 @@ import importlib_metadata as metadata
 from madplug import hookspecs
 from madplug._version import __version__
 from madplug.component import Component, kind_of
-from madplug.errors import Problem, UserError, message_of, nearest
+from madplug.errors import Problem, UserError, listed, message_of, nearest
 from madplug.kinds import HOST_KINDS, Observer
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, kind_problem, misspelt, new_kind_problem
@@ -151,7 +151,9 @@ class Registry:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
         if broken := [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]:
             return f"'{name}' cannot be used: {broken[0]}"
-        return f"no installed plugin offers {label} '{name}'{self.installable(name)}{nearest(name, known)}"
+        own = [full for full in known if full.startswith(f"{plugin}.")]  # rather than another plugin's nearer name
+        near = nearest(name, own or known) or (f"; '{plugin}' offers {listed(own)}" if own else "")
+        return f"no installed plugin offers {label} '{name}'{self.installable(name)}{near}"
 
     def installable(self, name: str) -> str:
         """How the plugin of `plugin.name` may be installed, as the end of a message; empty if it is installed."""

@@ -31,6 +31,8 @@ def top(line, text=RUN):
     ("debate.agents=1000000000", "debate.agents: should be less than or equal to 10000"),
     ("debate.visibility='kit'", "debate.visibility: no installed plugin offers a visibility 'kit'; did you "
      "mean 'kit.everything'?"),
+    ("debate.visibility='kit.nobody'", "debate.visibility: no installed plugin offers a visibility 'kit.nobody'; 'kit' "
+     "offers kit.everything"),
     ("limits.clals=3", "limits.clals: nothing in this study counts that; did you mean 'calls'?"),
     ("limits.cost=0.3", "limits.cost: nothing in this study counts that; did you mean 'cost_usd'?"),
     ("limits.xyzzy=3", "limits.xyzzy: nothing in this study counts that; choose from calls, tokens, cost_usd, seconds"),
