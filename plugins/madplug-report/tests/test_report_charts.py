@@ -324,3 +324,19 @@ def test_a_picture_that_is_none_is_a_problem_and_no_chart(drawn, rows, wrong):
     report = drawn(Picture("Left", "line", rows, "round", "left"))
     assert wrong in " ".join(report["studies"][0]["problems"])
     assert all(not chart.name.startswith("picture") for chart in charts(report))
+
+
+def test_each_curve_of_independent_samples_has_a_colour_of_its_own_and_the_name_of_its_cell(study, kit):
+    sampled = three(kit)[1].table
+    drawn = [kit.Drawn(name, agents=agents, rounds=1, table=sampled)
+             for name, agents in (("small", 5), ("large", 9), ("thinking", 7), ("W" * 60, 3))]
+    with settings():
+        chart = against(build([study(drawn)]))
+    assert collisions(chart.svg) == []
+    axes = chart.figure.axes[0]
+    curves = [line for line in axes.get_lines() if str(line.get_label()).endswith(", 1 to all samples")]
+    assert [str(line.get_label()).removesuffix(", 1 to all samples")[:8] for line in curves] == [
+        "small", "large", "thinking", "W" * 8]
+    looks = [(line.get_color(), line.get_linestyle()) for line in curves]
+    assert len(set(looks)) == len({line.get_color() for line in curves}) + 1 == 4
+    assert COLOURS["blue"][0] not in {shade for shade, _ in looks}, "which is of cells"

@@ -13,7 +13,19 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, in_full, legend, logarithmic, names, score
+from madplug_report.charts.style import (
+    DASHES,
+    ROW,
+    WIDTH,
+    Sheet,
+    colour,
+    columns,
+    in_full,
+    legend,
+    logarithmic,
+    names,
+    score,
+)
 from madplug_report.csvs import spread
 
 if TYPE_CHECKING:
@@ -29,6 +41,8 @@ PLACES = [(dx, dy) for distance in (7, 13, 22, 34, 50) for dx, dy in (
     (distance, 0), (-distance, 0), (0, distance), (0, -distance), (distance, distance), (-distance, distance),
     (distance, -distance), (-distance, -distance))]
 """Possible places of a label, in points from what it names; the nearest free one is taken."""
+CURVES = ("green", "purple", "red")
+"""The colours of curves in turn; those of cells and of the front are left out."""
 CALLS = 3
 """Calls are drawn if they take at least this many values; under equal budgets all points would be in one line."""
 
@@ -47,7 +61,7 @@ def against(report: Mapping[str, Any]) -> Chart | None:
              if len(cells) <= NAMED else None) or _sheet(report, cells, costs, key, numbered=True)
     assert sheet is not None
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
-    curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
+    curve = (" A curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
              "debate has fewer, their tokens taken in proportion; where models take turns, each point is another mix "
              "of them.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
@@ -63,32 +77,42 @@ def _sheet(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], costs:
            key: Mapping[str, Mapping[str, Any]], *, numbered: bool) -> Sheet | None:
     """A chart for each cost, with a key below if points have numbers; None if there is no room for all names."""
     lines = -(-len(key) // 2) if numbered else 0
-    sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6, top=0.35,
-                  bottom=0.55 + ROW * 0.8 * lines)
+    curves = _curves(report, cells)
+    entries = ["a cell", "Pareto front", *(text for text, _ in curves)]
+    across = 3 if len(entries) < 4 else columns(entries)
+    sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6,
+                  top=0.13 + ROW * -(-len(entries) // across), bottom=0.55 + ROW * 0.8 * lines)
     for i, cost in enumerate(costs):
         axes = sheet.axes(i * 0.515, 0.485 if len(costs) == 2 else 1.0)
-        _draw(report, axes, cells, cost)
+        _draw(report, axes, cells, curves, cost)
         axes.set_ylabel(report["metric"] if i == 0 else "")
         placed = _name(sheet, axes, {n: (c[cost], _mean(c)) for n, c in key.items()},
                        [(c[cost], _mean(c)) for c in cells], clear=not numbered)
         if not numbered and placed < len(key):
             return None
         if i == 0:
-            legend(axes, sheet, 3)
+            legend(axes, sheet, across)
     if lines:
         _write_key(report, sheet, key, lines)
     return sheet
 
 
-def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
+def _curves(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The cells of independent samples, with what the legend calls their curves."""
+    found = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
+    called = names(report, found) if len(found) > 1 else ["self-consistency"] * len(found)
+    return [(f"{name}, 1 to all samples", cell) for name, cell in zip(called, found, strict=True)]
+
+
+def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]],
+          curves: Sequence[tuple[str, Mapping[str, Any]]], cost: str) -> None:
     """The cells, the front, and the curves of independent samples."""
     _points(axes, cells, cost)
     for k, front in enumerate(report["pareto"]):
         _front(axes, [c for name in front[cost] for c in cells if c["cell"] == name], cost, first=k == 0)
-    curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
-    for k, cell in enumerate(curves):
-        _curve(axes, cell, cost, first=k == 0)
-    _scales(axes, [c[cost] for c in cells] + [c[cost] / c["vote_of_first"][-1][0] for c in curves])
+    for k, (text, cell) in enumerate(curves):
+        _curve(axes, cell, cost, text, k)
+    _scales(axes, [c[cost] for c in cells] + [c[cost] / c["vote_of_first"][-1][0] for _, c in curves])
     axes.set_xlabel(f"{cost} per debate")
 
 
@@ -143,11 +167,11 @@ def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, *, first: 
               zorder=4)
 
 
-def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> None:
+def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, text: str, k: int) -> None:
     curve = cell["vote_of_first"]
     x = [cell[cost] * samples / curve[-1][0] for samples, _ in curve]
-    axes.plot(x, [accuracy for _, accuracy in curve], color=colour("green"), lw=1.4, marker=".", ms=5, zorder=2,
-              label="self-consistency, 1 to all samples" if first else "_")
+    axes.plot(x, [accuracy for _, accuracy in curve], color=colour(CURVES[k % len(CURVES)]), lw=1.4, marker=".", ms=5,
+              ls=DASHES[k // len(CURVES) % len(DASHES)], zorder=2, label=text)
 
 
 def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point], *, clear: bool) -> int:
