@@ -59,7 +59,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     paper = None if wanted.published is None else read_paper(wanted.published)
     prices = [read_price(text) for text in wanted.prices]
     tokenizer = None if wanted.tokenizer is None else Tokenizer(wanted.tokenizer)
-    debates = Debates(studies, tokenizer, prefixes=wanted.prefixes)
+    debates = Debates(studies, tokenizer, prices, prefixes=wanted.prefixes)
     analysis = Analysis(debates, factors, wanted.metrics, wanted.baseline, wanted.by, wanted.spread)
     layout = with_cells(analysis, layout) if CELL in layout.names or paper else layout
     layout = replace(layout, order=order(paper)) if paper else layout
@@ -69,7 +69,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         match = matched(analysis, facts[i])
         cell |= {"study": studies[facts[i].study].title, "slug": facts[i].slug,
                  "matched_to": None if match is None else cells[match]["cell"]}
-    spend(analysis, prices)
+    spend(analysis)
     published = compare(analysis, layout, paper, wanted.published) if paper and wanted.published else None
     groups = [_group(analysis, group) for group in analysis.groups]
     metrics = list(dict.fromkeys(g["metric"] for g in groups if g["metric"]))
@@ -84,7 +84,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
         "spread": wanted.spread, "spread_of": SPREADS[wanted.spread], "worst": wanted.worst,
         "pivots": pivots(analysis, layout, compared.found), "marginals": marginals(analysis, layout.families),
-        "paid": paid(analysis, prices, every=not wanted.cells), "prices": [asdict(price) for price in prices],
+        "paid": paid(analysis, every=not wanted.cells), "prices": [asdict(price) for price in prices],
         "tokenizer": tokenizer and tokenizer.name, "published": published, "surfaces": surfaces(cells, factors)}
     return {**report, "notes": [{"about": about, "text": text} for about, text in notes(report)]}
 

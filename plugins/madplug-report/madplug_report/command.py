@@ -36,8 +36,8 @@ from madplug import UserError
 @click.option("--cell", "cells", metavar="PATTERN", multiple=True,
               help="Only cells with such names: '*majority*'; '!PATTERN': without those.")
 @click.option("--price", "prices", metavar="NAME=READ/WRITTEN", multiple=True,
-              help="What all tokens would cost at these US dollars per million; a third number is for cached ones. "
-                   "NAME is the heading of the column.")
+              help="What the tokens of the model [models.NAME] cost at these US dollars per million; a third number "
+                   "is for cached ones. Repeated: of several models; the others as they were paid.")
 @click.option("--tokenizer", metavar="FILE",
               help="Count what was written with this tokenizer.json or tiktoken encoding.")
 @click.option("--prefixes", is_flag=True,

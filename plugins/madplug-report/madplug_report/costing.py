@@ -10,13 +10,13 @@ from madplug_report.tables import Table, label, money, number, percent
 
 def costs(report: Mapping[str, Any]) -> Table:
     """What each cell spent per debate, and in all."""
-    prices = [p["name"] for p in report["prices"]]
+    priced = ["USD at --price"] * bool(report["prices"])
     recounted = [f"written ({report['tokenizer']})"] if report["tokenizer"] else []
     queued = any((cell["spending"]["critical"] or {}).get("queued") for cell in report["cells"])
     dear = any(cell["cost_usd"] for cell in report["cells"])
     head = ["cell", "calls", "read", "cached", "written", *recounted, "reasoned", "chain", "seconds of it",
             *(["in batches"] if queued else []), "USD", *(["USD/right"] if dear else []),
-            *(f"USD at {name}" for name in prices), "undecided", "failed"]
+            *priced, "undecided", "failed"]
     rows = []
     for cell in report["cells"]:
         own, n = cell["spending"], cell["debates"] or 1
@@ -26,12 +26,18 @@ def costs(report: Mapping[str, Any]) -> Table:
                      number(_per(own["reasoned"], n), 0), number(chain.get("calls"), 1),
                      number(chain.get("seconds"), 1), *([number(chain.get("queued"), 1)] if queued else []),
                      money(cell["cost_usd"]), *([money(cell["usd_per_right"])] if dear else []),
-                     *(money(own["at_price"][name]) for name in prices), percent(cell["undecided"]),
+                     *(money(own["at_price"]) for _ in priced), percent(cell["undecided"]),
                      percent(cell["failed"])])
     spent = any(cell["calls"] for cell in report["cells"])
     return Table("Cost", head, rows if spent else [], notes=[
         "means per debate, whichever cell paid, and dollars in all; the chain is the longest of calls that wait for "
-        "each other from round 1 to the decision"])
+        "each other from round 1 to the decision", *([f"{priced[0]}: {_prices(report)}; other models as they were "
+        "paid, and with what metrics asked models for"] if priced else [])])
+
+
+def _prices(report: Mapping[str, Any]) -> str:
+    """The prices that were given, as words."""
+    return ", ".join(f"{p['name']} {p['read']:g}/{p['written']:g}/{p['cached']:g}" for p in report["prices"])
 
 
 def _per(whole: float | None, n: int) -> float | None:
@@ -55,12 +61,12 @@ def caches(report: Mapping[str, Any]) -> Table:
 
 def paid(report: Mapping[str, Any]) -> Table:
     """What was paid for, each call once."""
-    prices = [p["name"] for p in report["prices"]]
+    priced = ["USD at --price"] * bool(report["prices"])
     rows = [[row["model"], row["purpose"], *(f"{row[name]:,}" for name in ("calls", "read", "cached", "written",
-             "reasoned")), money(row["cost_usd"]), *(money(row["at_price"][name]) for name in prices)]
+             "reasoned")), money(row["cost_usd"]), *(money(row["at_price"]) for _ in priced)]
             for row in report["paid"]]
     return Table("Paid", ["model", "for", "calls", "read", "cached", "written", "reasoned", "USD",
-                          *(f"USD at {name}" for name in prices)], rows)
+                          *priced], rows)
 
 
 def spending(report: Mapping[str, Any]) -> Table:

@@ -16,7 +16,7 @@ _STEERS = ("=", "+", "-", "@")
 def csv_files(report: Mapping[str, Any]) -> dict[str, str]:
     """Texts by file name; a file without rows is left out."""
     made = {"cells.csv": _cells(report), "table.csv": _tables(report), "comparisons.csv": _comparisons(report),
-            "marginals.csv": _marginals(report), "spending.csv": _spending(report), "paid.csv": _paid(report),
+            "marginals.csv": _marginals(report), "spending.csv": _spending(report), "paid.csv": report["paid"],
             "published.csv": _published(report)}
     return {name: to_csv(rows) for name, found in made.items() if (rows := list(found))}
 
@@ -96,12 +96,6 @@ def _spending(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for cell in report["cells"]:
         for row in cell["spending"]["rows"]:
             yield {"cell": cell["slug"], "label": cell["label"], "debates": cell["debates"], **row}
-
-
-def _paid(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for row in report["paid"]:
-        prices = {f"usd_at.{name}": value for name, value in row["at_price"].items()}
-        yield {**{k: v for k, v in row.items() if k != "at_price"}, **prices}
 
 
 def _published(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from madplug_report.alterations import Alterations
 from madplug_report.prefixes import Prefixes
 from madplug_report.questions import Questions
 from madplug_report.rounds import CellRounds, right_answers
-from madplug_report.spending import Calls, Tokenizer, Used
+from madplug_report.spending import Calls, Price, Tokenizer, Used
 from madplug_report.studies import CellFacts, Study
 
 ACCURACY = "qa.accuracy"
@@ -110,8 +110,8 @@ class _Debate(msgspec.Struct, gc=False):
 class Debates:
     """Every debate of the studies as a row of numbers, and what goes on in the rounds of each cell."""
 
-    def __init__(self, studies: Sequence[Study], tokenizer: Tokenizer | None = None, *,
-                 prefixes: bool = False) -> None:
+    def __init__(self, studies: Sequence[Study], tokenizer: Tokenizer | None = None,
+                 prices: Sequence[Price] = (), *, prefixes: bool = False) -> None:
         self.cells: list[CellFacts] = [cell for study in studies for cell in study.cells]
         self.rounds = [CellRounds(cell.independent) for cell in self.cells]
         self.alterations = [Alterations() for _ in self.cells]
@@ -124,7 +124,7 @@ class Debates:
         self.versions: list[set[tuple[str, str]]] = [set() for _ in self.cells]
         """By cell, the metrics that have scored its debates, each with a digest of its options and its code."""
         self._questions = Questions()
-        self.spent, self.used = Calls(), Used()
+        self.spent, self.used = Calls(prices), Used()
         for study in studies:
             self._read_calls(study, tokenizer, prefixes=prefixes)
         self.spent.finish()

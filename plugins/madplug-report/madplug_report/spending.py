@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug import UserError
+from madplug import UserError, nearest_or_all
 from madplug.store import CallFigures
 from madplug_report.prefixes import Prefixes
 
@@ -30,9 +30,10 @@ AMOUNTS = ("calls", "read", "cached", "cacheable", "written", "reasoned", "cost_
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per million tokens."""
+    """US dollars per million tokens of a model."""
 
     name: str
+    """Of the model, as in `[models.NAME]`."""
     read: float
     written: float
     cached: float
@@ -58,13 +59,17 @@ def read_price(text: str) -> Price:
 class Calls:
     """The answered calls of studies as columns, found by their keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Sequence[Price] = ()) -> None:
+        if twice := next((p.name for i, p in enumerate(prices) if p.name in {q.name for q in prices[:i]}), None):
+            raise UserError(f"--price {twice}=... is given twice")
         self.models: dict[str, int] = {}
+        self._prices = {price.name: price for price in prices}
+        self._amounts = (*AMOUNTS[1:], *(["at_price"] if prices else []))
         self.purposes: dict[str, int] = {}
         self._keys, self._model, self._purpose, self._study = array("Q"), array("i"), array("i"), array("i")
         self._studies = 0
         self._numbers: dict[str, array[float]] = {
-            name: array("d") for name in (*AMOUNTS[1:], "seconds", "queued")}
+            name: array("d") for name in (*AMOUNTS[1:], "at_price", "seconds", "queued")}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -72,7 +77,7 @@ class Calls:
     def add(self, calls: Iterable[CallFigures], batched: Set[bytes] = frozenset()) -> None:
         """The calls of a study. batched: the keys of those that were answered in a batch, most of the time in a queue.
         """
-        read, cached, cacheable, written, reasoned, cost, seconds, queued = self._numbers.values()
+        read, cached, cacheable, written, reasoned, cost, at_price, seconds, queued = self._numbers.values()
         for call in calls:
             self._keys.append(int.from_bytes(call.key[:8].ljust(8, b"\0"), "big"))
             self._model.append(self.models.setdefault(call.model, len(self.models)))
@@ -83,6 +88,8 @@ class Calls:
             written.append(call.completion)
             reasoned.append(call.reasoning)
             cost.append(np.nan if call.cost_usd is None else call.cost_usd)
+            price = self._prices.get(call.model)
+            at_price.append(price.of(call.prompt, call.cached, call.completion) if price else cost[-1])
             seconds.append(0.0 if call.key in batched else call.seconds)
             queued.append(call.seconds if call.key in batched else 0.0)
             self._study.append(self._studies)
@@ -103,7 +110,12 @@ class Calls:
         cacheable[first:] = array("d", np.asarray(read[first:]) * shares)
 
     def finish(self) -> None:
-        """Sort the calls by key, after the last one; equal keys stay in the order of their studies."""
+        """Sort the calls by key, after the last one; equal keys stay in the order of their studies.
+
+        Raises `UserError` for a price of a model that made none.
+        """
+        if odd := next((name for name in self._prices if name not in self.models), None):
+            raise UserError(f"--price {odd}=...: no model of this name was asked{nearest_or_all(odd, self.models)}")
         order = np.argsort(np.asarray(self._keys, np.uint64), kind="stable")
         self.keys = np.asarray(self._keys, np.uint64)[order]
         self.model, self.purpose, self.study = (
@@ -136,9 +148,10 @@ class Calls:
 
     def amounts(self, rows: NDArray[np.intp]) -> dict[str, Any]:
         """The sums over some calls; None where the number of one is unknown."""
-        sums = {name: float(self.numbers[name][rows].sum()) for name in AMOUNTS[1:]}
-        return {"calls": len(rows), **{name: None if np.isnan(value) else value if name == "cost_usd" else int(value)
-                                       for name, value in sums.items()}}
+        sums = {name: float(self.numbers[name][rows].sum()) for name in self._amounts}
+        return {"calls": len(rows), **{
+            name: None if np.isnan(value) else value if name in ("cost_usd", "at_price") else int(value)
+            for name, value in sums.items()}}
 
 
 class Used:
@@ -253,7 +266,7 @@ class UsedFigures:
         return found
 
 
-def spend(analysis: Analysis, prices: Sequence[Price]) -> None:
+def spend(analysis: Analysis) -> None:
     """Add to every cell what its debates spent: totals by round, role and model, and means of the longest chain."""
     debates = analysis.debates
     used = debates.used.figures(debates.spent, [cell.study for cell in debates.cells])
@@ -267,16 +280,15 @@ def spend(analysis: Analysis, prices: Sequence[Price]) -> None:
         cell["spending"] = {
             **whole, "reasoned": known["reasoned"] if rows else None, "by_call": known if rows else None,
             "critical": used.critical(i), "rows": rows,
-            "at_price": {p.name: p.of(whole["read"], whole["cached"], whole["written"]) for p in prices}}
+            "at_price": known.get("at_price") if rows and rest["calls"] <= 0 else None}
 
 
-def paid(analysis: Analysis, prices: Sequence[Price], *, every: bool = True) -> list[dict[str, Any]]:
-    """What the studies paid for, by model and purpose, and what it would have cost on other prices.
+def paid(analysis: Analysis, *, every: bool = True) -> list[dict[str, Any]]:
+    """What the studies paid for, by model and purpose, and what it costs at the prices that were given.
 
     every: False: only calls that debates in the report used, whichever cell paid.
     """
-    return [{**row, "at_price": {p.name: p.of(row["read"], row["cached"], row["written"]) for p in prices}}
-            for row in analysis.debates.spent.paid(None if every else analysis.debates.used.keys)]
+    return analysis.debates.spent.paid(None if every else analysis.debates.used.keys)
 
 
 class Tokenizer:

@@ -145,14 +145,24 @@ def test_the_samples_of_one_request_cannot_read_each_others_prompt_from_a_cache(
     assert first == second == 0 < another
 
 
-def test_a_study_can_be_priced_again(folder):
-    report = build([folder], Wanted(prices=("other=1/10/0.5", "free=0/0")))
-    cell = of_cell(report, "first")
-    assert cell["spending"]["at_price"] == {
-        "other": pytest.approx(((960 - 50) * 1 + 50 * 0.5 + 126 * 10) / 1e6), "free": 0}
-    every = sum(row["at_price"]["other"] for row in report["paid"])
-    assert every == pytest.approx(cell["spending"]["at_price"]["other"])
-    assert all("USD at other" in table(report).head for table in (costs, paid))
+def test_each_model_has_a_price_of_its_own_and_one_without_costs_what_was_paid(tmp_path, folder):
+    small = ((160 - 50) * 1 + 50 * 0.5 + 26 * 10) / 1e6
+    for prices, large in ((("small=1/10/0.5",), 0.08), (("small=1/10/0.5", "large=2/4"), (800 * 2 + 100 * 4) / 1e6)):
+        report = build([folder], Wanted(prices=prices))
+        assert of_cell(report, "first")["spending"]["at_price"] == pytest.approx(small + large)
+        assert sum(row["at_price"] for row in report["paid"]) == pytest.approx(small + large)
+        assert by(of_cell(report, "first"), "model")["large"]["at_price"] == pytest.approx(large)
+        assert all("USD at --price" in table(report).head for table in (costs, paid))
+    assert "small 1/10/0.5, large 2/4/2; other models as they were paid" in costs(report).notes[1]
+    silent = recorded(tmp_path / "silent", debate("first", False, closing=()))
+    unknown = of_cell(build([silent], Wanted(prices=("small=1/10",))), "first")
+    assert unknown["spending"]["at_price"] is None, "one call is behind no message"
+
+
+def test_a_price_of_no_model_names_the_nearest_and_one_given_twice_is_refused(folder, refused):
+    assert "--price smal=...: no model of this name was asked; did you mean 'small'?" in refused(
+        folder, "--price", "smal=1/2")
+    assert "is given twice" in refused(folder, "--price", "small=1/2", "--price", "small=1/3")
 
 
 @pytest.mark.parametrize("text", ["other", "other=1", "=1/2", "x=1/b", "x=-1/2", "x=1/2/3/4"])
