@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from madplug.errors import UserError
+from madplug.registry.installed import Registry
+from madplug.rows import plain
 from madplug.text import count
 
 _MOST = 5
@@ -131,6 +134,31 @@ def _spell(value: Any) -> str:
     if isinstance(value, str) and len(value.split()) != 1:
         return json.dumps(value, ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def decided_by(identity: Any) -> list[str]:
+    """By which decision protocols recorded debates were decided again, one time after the other; none for a study that
+    was run. identity: the stored fact."""
+    if not (isinstance(identity, Mapping) and isinstance(identity.get("recorded_from"), Mapping)):
+        return []
+    named, registry = identity.get("cells"), Registry()
+    cells = [cell for cell in named.values() if is_cell(cell)] if isinstance(named, Mapping) else []
+    slots = [slot for cell in cells if (slot := (cell.get("debate") or {}).get("decision"))]
+    names = dict.fromkeys(_with_options(slot, "decision", registry) for slot in slots)
+    return [*decided_by(identity["recorded_from"]), ", ".join(names)]
+
+
+def _with_options(slot: Mapping[str, Any], kind: str, registry: Registry) -> str:
+    """A component with the options that are not its defaults, `plugin.name(limit=3)`; if it is not installed, all."""
+    use = str(slot.get("use"))
+    try:
+        known = registry.find(kind, use).component.Options.model_fields
+    except UserError:
+        known = {}
+    default = {name: brief(plain(field.get_default(call_default_factory=True))) for name, field in known.items()}
+    given = {name: brief(value) for name, value in slot.items() if name != "use"}
+    own = [f"{name}={text}" for name, text in given.items() if default.get(name) != text]
+    return f"{use}({', '.join(own)})" if own else use
 
 
 def known_cells(recorded: Any, identity: Mapping[str, Any]) -> dict[str, Any]:

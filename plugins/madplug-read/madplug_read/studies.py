@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from madplug import UserError
 from madplug.store import Reader, is_running, open_study
-from madplug.study import is_cell, read_text, scores_by_cell
+from madplug.study import decided_by, is_cell, read_text, scores_by_cell
 
 ORACLE = " (oracle)"
 """Marks what components that saw the references have brought about."""
@@ -86,14 +86,7 @@ def saw_references(study: Reader) -> bool:
 
 def decided_again(study: Reader) -> str:
     """By what a study decides recorded debates again, and what of them is missing; empty for one that was run."""
-    by, identity = list[str](), study.fact("identity")
-    while isinstance(identity, Mapping) and isinstance(identity.get("recorded_from"), Mapping):
-        named = identity.get("cells")
-        cells = [cell for cell in named.values() if is_cell(cell)] if isinstance(named, Mapping) else []
-        slots = (cell["debate"].get("decision") for cell in cells)
-        by.insert(0, ", ".join(dict.fromkeys(str(slot.get("use")) for slot in slots if isinstance(slot, Mapping))))
-        identity = identity["recorded_from"]
-    left = study.fact("unfinished")
+    by, left = decided_by(study.fact("identity")), study.fact("unfinished")
     more = f"; {left}" if isinstance(left, str) and left else ""
     return f"recorded debates, decided again by {', then by '.join(by)}{more}; cells have the names that they were " \
            "run with" if by else ""

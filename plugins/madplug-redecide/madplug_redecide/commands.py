@@ -36,6 +36,7 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
     metrics ask for the first time is asked only with --pay. The new study is called like its directory.
     """
     from madplug import UserError, count, launch
+    from madplug.study import decided_by
     from madplug_redecide.again import NotPaid, decided_again
 
     try:
@@ -47,8 +48,8 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
                            "the run file no longer has", err=True)
             status = launch(again.resolved, output, quiet=quiet, run=again.run)
         if not quiet:
-            by = dict.fromkeys(cell.decision.full_name for cell in again.resolved.plan.cells)
-            click.echo(f"decided by {', '.join(by)}; cells have the names that they were run with", err=True)
+            by = decided_by(again.resolved.identity)[-1]
+            click.echo(f"decided by {by}; cells have the names that they were run with", err=True)
         sys.exit(status)
     except NotPaid as error:
         raise UserError(f"{error}. This makes them:\n{shlex.join(['madplug', *sys.argv[1:], '--pay'])}") from None

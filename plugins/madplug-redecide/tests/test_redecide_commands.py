@@ -92,16 +92,17 @@ def test_a_study_that_used_the_calls_of_another_has_their_tokens_when_it_is_deci
 def test_debates_of_an_unfinished_study_are_no_finished_one_and_by_what_they_are_decided_is_told(program, write,
                                                                                                 tmp_path):
     program("run", write(), "--set", "limits.calls=12", "--set", "models.m.max_in_flight=1", status=3)
-    done = program(*AGAIN, "--decision", "kit.last_round", status=0)
-    assert "decided by kit.last_round; cells have the names that they were run with" in done.stderr
+    done = program(*AGAIN, "--decision", '{use = "kit.last_round", keep = 2}', status=0)
+    assert "decided by kit.last_round(keep=2); cells have the names that they were run with" in done.stderr
     found = summary(tmp_path, "again")
     left = 6 - summary(tmp_path)["cells"][0]["done"]
     assert (found["status"], found["reason"]) == ("stopped", f"{left} debates in runs/study left to run")
     program("rescore", "runs/again", status=0)
-    program("decide", "runs/again", "--output", "runs/twice", status=0)
+    program("decide", "runs/again", "--decision", "kit.last_round", "--output", "runs/twice", status=0)
     assert [summary(tmp_path, name)["reason"] for name in ("again", "twice")] == [found["reason"]] * 2
     told = program("status", "runs/twice", status=0).stdout
-    assert f"decided again by kit.last_round, then by kit.last_round; {left} debates in runs/study left to run" in told
+    assert "decided again by kit.last_round(keep=2), then by kit.last_round; " in told
+    assert f"; {left} debates in runs/study left to run" in told
 
 
 def test_decide_and_rescore_return_studies_also_where_a_loop_runs(program, write):

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from madplug import Reader, UserError, open_study, pictures_in
-from madplug.study import is_cell, read_text
+from madplug.study import decided_by, is_cell, read_text
 
 
 @dataclass
@@ -125,17 +125,7 @@ def _open(number: int, folder: Path) -> Study:
                  any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated,
                  str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
-                 _decisions(identity))
-
-
-def _decisions(identity: Mapping[str, Any]) -> list[str]:
-    """By which decision protocols recorded debates were decided again, one time after the other."""
-    source = identity.get("recorded_from")
-    if not isinstance(source, Mapping):
-        return []
-    cells = _table(identity.get("cells")).values()
-    found = (_table(_table(_table(cell).get("debate")).get("decision")).get("use") for cell in cells)
-    return [*_decisions(source), ", ".join(dict.fromkeys(use for use in found if isinstance(use, str)))]
+                 decided_by(identity))
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:
