@@ -183,7 +183,7 @@ def _by_key(settings: tuple[str, ...]) -> Mapping[str, Any]:
 
 def conclude(result: StudyResult, *, quiet: bool) -> int:
     """Print the answer to standard output, and what there is to say about it; return the exit status."""
-    from madplug_ask.told import missing
+    from madplug_ask.told import failed_chairs, missing
 
     debates = result.debates()
     if debates and debates[0].decision is not None and not debates[0].error:
@@ -201,6 +201,9 @@ def conclude(result: StudyResult, *, quiet: bool) -> int:
         click.echo(f"stopped: {safe(result.summary['reason'])}", err=True)
     if not quiet:
         click.echo(f"results saved in {result.folder}{os.sep}", err=True)
+        if debates and failed_chairs(debates[0]):
+            click.echo("to pay for a chair alone, ask again with another --chair and --set "
+                       f"'reuse=[\"{result.folder}\"]'", err=True)
     return 0 if result.status == "finished" and not result.summary["problems"] else \
         3 if result.summary["ending"] == "limit" else 1
 

@@ -57,9 +57,14 @@ def _seat(debate: DebateResult, id: int, notes: Mapping[str, Any], most: int) ->
 
 def missing(debate: DebateResult) -> list[str]:
     """The seats that failed and the chairs that did, each with what its model said."""
-    chairs = (debate.notes.get("council") or {}).get("chairs") or {}
     return [*(f"{debate.agents[id].persona.name}: {why}" for id, why in debate.failures.items()),
-            *(f"{name}, as the chair: {why}" for name, why in chairs.items())]
+            *(f"{name}, as the chair: {why}" for name, why in failed_chairs(debate).items())]
+
+
+def failed_chairs(debate: DebateResult) -> Mapping[str, str]:
+    """The models that failed as the chair, each with what it said."""
+    found: Mapping[str, str] = (debate.notes.get("council") or {}).get("chairs") or {}
+    return found
 
 
 def dissent(debate: DebateResult) -> dict[str, str]:

@@ -81,6 +81,16 @@ def test_a_dead_seat_or_chair_is_told_first_with_the_provider_s_words(ask, words
     assert re.fullmatch(f"partial: not heard: {who}: .*the account is closed.*\nGo north.\n", stdout)
 
 
+def test_after_a_dead_chair_another_one_is_paid_alone_with_what_is_said(ask, endpoint):
+    said = ask("--council", "three", "--chair", "openai:dead")[2]
+    asked = len(endpoint.endpoint.seen)
+    again = re.search(r"to pay for a chair alone, ask again with another --chair and --set '(reuse=.*)'", said)[1]
+    status, _, stderr = ask("--council", "three", "--chair", "openai:d", "--set", again)
+    assert (status, len(endpoint.endpoint.seen)) == (0, asked + 1)
+    assert "written by the chair, 'openai:d'" in stderr
+    assert "to pay for a chair alone" not in stderr
+
+
 def test_who_ends_on_another_choice_is_named(ask):
     _, stdout, stderr = ask("--council", "three", "--choice", "North", "--choice", "South")
     assert stdout == "A) North\n"
