@@ -64,7 +64,7 @@ class Component(ABC):
     needs: frozenset[str] = frozenset()
     """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
     gives: frozenset[str] = frozenset()
-    """What this component gives to the others of its cell."""
+    """What this component gives to the others of its cell; of a class, also what it gives with some options only."""
     full_name: str
     """`plugin.component`; the bare name of a component that was not made from a run file."""
     written_as: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pluggy import HookImpl
 
@@ -15,6 +15,7 @@ from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest_or_all
 from madplug.hookspecs import RUN_HOOKS, hooks_of
 from madplug.kinds import Model
+from madplug.options import unions
 from madplug.registry.offers import misspelt
 from madplug.rows import to_json
 from madplug.text import count
@@ -22,13 +23,14 @@ from madplug.text import count
 if TYPE_CHECKING:
     from madplug.config.plan import StudyPlan
     from madplug.config.shape import Table
-
+    from madplug.registry.installed import Registry
 
 BUDGET = "budget"
 """What a component gives that makes as many calls, or uses as many tokens, as the debate it is matched to."""
 
 
-def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str]) -> Iterator[Problem]:
+def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str],
+               registry: Registry) -> Iterator[Problem]:
     """What is wrong with the combination of components in a cell. places: where each is in the run file, by its id."""
     for component in cell.components():
         yield from check_hooks(component, places.get(id(component), component.kind))
@@ -49,7 +51,7 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     given = frozenset().union(*(c.gives for c in components)) | ({"references"} if cell.oracle else set())
     for component in (*components, *(models[line] for line in cell.channels.values())):
         place = places.get(id(component), component.kind)
-        yield from _needs(component, given, place)
+        yield from _needs(component, given, place, registry)
         yield from check_own(component, cell, place)
 
 
@@ -61,13 +63,42 @@ def _moves(cell: Cell) -> Iterator[Problem]:
                       f"(they write {', '.join(sorted(frozenset().union(*written))) or 'none'})")
 
 
-def _needs(component: Component, given: Iterable[str], place: str) -> Iterator[Problem]:
+def _needs(component: Component, given: Iterable[str], place: str, registry: Registry) -> Iterator[Problem]:
     for need in sorted(component.needs - set(given)):
         if need == "references":
             yield Problem(place, f"{component.full_name} reads the references; say oracle = true at the top of the run "
                           "file to allow it; every result is then marked")
         else:
-            yield Problem(place, f"{component.full_name} needs '{need}', which no component of this cell gives")
+            yield Problem(place, f"{component.full_name} needs '{need}', which no component of this cell gives"
+                          f"{_givers(need, registry)}")
+
+
+def _givers(need: str, registry: Registry) -> str:
+    """Which installed components give something, by where they stand in a run file, as the end of a message."""
+    by_slot: dict[str, list[str]] = {}
+    for offer in registry.offers():
+        if need in offer.component.gives:
+            by_slot.setdefault(offer.component.slot, []).append(f"{offer.name}{_option_for(need, offer.component)}")
+    told = "; ".join(f"in {slot} {listed(names)}" for slot, names in by_slot.items())
+    return f"; of those installed, these do: {told}" if told else ", nor does any that is installed"
+
+
+def _option_for(need: str, component: type[Component]) -> str:
+    """` (OPTION = VALUE)` if a component gives something with an option only."""
+    fields = component.Options.model_fields
+    try:
+        for values in ({}, *({name: value} for name in fields for value in _values(fields[name].annotation))):
+            if need in component(**values).gives:
+                return "".join(f" ({name} = {to_json(value)})" for name, value in values.items())
+    except Exception:  # it cannot be made from one option; `madplug show` has them
+        return ""
+    return ""
+
+
+def _values(annotation: Any) -> Iterator[Any]:
+    """The values of an option that has few."""
+    for one in unions(annotation):
+        yield from (True, False) if one is bool else get_args(one) if get_origin(one) is Literal else ()
 
 
 def check_own(component: Component, cell: Cell, place: str) -> Iterator[Problem]:

@@ -270,7 +270,8 @@ class CellResolver:
                     settings=self.settings, oracle=self.oracle, match=match.model_dump() if match else None,
                     agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1,
                     on_failed_agent=self._table.debate.on_failed_agent, quorum=self._table.debate.quorum, **parts)
-        self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places)
+        self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places,
+                                            self.parent.made.registry)
         return None if self.problems else cell
 
     def _check_unused(self) -> None:

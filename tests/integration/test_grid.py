@@ -147,15 +147,20 @@ def test_a_combination_is_refused_for_what_its_decision_needs_or_its_turns_ask_f
     for cell, problems in refused.items():
         decision = cell.split(" ")[1]
         for place, message in problems:
-            needs = re.fullmatch(rf"{decision} needs '(\w+)', which no component of this cell gives", message)
+            needs = re.fullmatch(rf"{decision} needs '(\w+)', which no component of this cell gives; of .+", message)
             asks = re.fullmatch(r"no style writes the move '\w+' that \S+ asks for \(they write .+\)", message)
             assert (needs and place == "debate.decision" and decision.startswith(needing[needs[1]])) or (
                 asks and place == "debate.styles"), (cell, place, message)
 
 
 def test_a_combination_that_makes_sense_is_not_refused(refused):
-    reason = "consensus.majority needs 'agreement', which no component of this cell gives"
-    assert refused["som.debate consensus.majority "] == [("debate.decision", reason)]
+    [(place, reason)] = refused["som.debate consensus.majority "]
+    assert place == "debate.decision"
+    assert reason.startswith("consensus.majority needs 'agreement', which no component of this cell gives; of those "
+                             "installed, these do: in debate.styles ")
+    assert re.search(r" styles\.simple\b(?! \()", reason)
+    [(_, reason)] = refused["som.debate reconcile.weighted "]
+    assert " styles.simple (structured = true)" in reason
     assert not refused.keys() & {"mallm.relay consensus.majority ", "som.debate consensus.majority styles.simple"}
 
 

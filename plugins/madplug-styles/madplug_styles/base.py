@@ -80,6 +80,7 @@ class DiscussionStyle(Style):
     """
 
     moves = frozenset({"draft", "improve", "feedback"})
+    gives = frozenset({"agreement", "confidence"})
     shows_images = True
     source = "Becker et al. 2025 (MALLM), section 3.1 and appendix G; Kaesberg et al. 2025, appendix C"
     Options = StyleOptions
