@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from madplug.registry.installed import Registry
     from madplug.registry.offers import Offer
     from madplug.study.compatibility import conflicts, decided_by, is_cell
-    from madplug.study.directory import OWN_FILES, PART, changed_settings, check_facts, check_folder, read_manifest
+    from madplug.study.directory import (
+        OWN_FILES,
+        PART,
+        changed_settings,
+        check_facts,
+        check_folder,
+        decided_from,
+        read_manifest,
+    )
     from madplug.study.files import read_text, replacing, write_whole
     from madplug.study.intervals import interval, t_quantile
     from madplug.study.log import redirect_log
@@ -53,9 +61,9 @@ __all__ = [
     "CellSetup", "DebateState", "Driver", "Ending", "Job", "Made", "Offer", "Registry", "ResolvedStudy", "Resolver",
     "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "as_toml", "change", "changed_settings",
     "check_facts", "check_folder", "collect_rarely", "complete", "conclude", "confirm", "conflicts", "cost_of",
-    "decide", "decided_by", "describe_error", "dotted", "echo", "error_text", "interruptible", "interval",
-    "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log", "replacing",
-    "scores_by_cell", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
+    "decide", "decided_by", "decided_from", "describe_error", "dotted", "echo", "error_text", "interruptible",
+    "interval", "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log",
+    "replacing", "scores_by_cell", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
 ]
 
 # Each is imported when it is first used: an executor that is only listed need not import what runs a study.

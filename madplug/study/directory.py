@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise UserError(f"{path}: is not the manifest of a study; move it away, or choose another directory with "
                         "--output") from None
+
+
+def decided_from(manifest: Mapping[str, Any]) -> str:
+    """The name of the directory whose debates a study decides again, if its manifest has it; of one that does so."""
+    runs = manifest.get("runs")
+    reused = [run.get("reuse") for run in runs if isinstance(run, Mapping)] if isinstance(runs, list) else []
+    return next((Path(str(paths[0])).name for paths in reversed(reused) if isinstance(paths, list) and paths), "")
 
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:

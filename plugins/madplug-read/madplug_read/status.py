@@ -57,7 +57,8 @@ def _row(facts: StudyFacts) -> tuple[str, ...]:
     ended, best = facts.done + facts.failed, facts.best
     debates = f"{ended} of {ended + facts.left}" if facts.left else str(ended)
     models = safe(", ".join(facts.models))
-    return (safe(str(facts.folder)) + ORACLE * facts.oracle, facts.date, facts.state, str(facts.cells), debates,
+    again = f" ({safe(facts.decided_again)})" if facts.decided_again else ""
+    return (safe(str(facts.folder)) + ORACLE * facts.oracle + again, facts.date, facts.state, str(facts.cells), debates,
             f"{best.metric} {best.mean:.3f}" if best else "-",
             f"[{best.ci95[0]:.2f}, {best.ci95[1]:.2f}]" if best and best.ci95 else "-",
             _money(facts.cost_usd), models if len(models) <= _MODELS else models[:_MODELS - 1] + "…")

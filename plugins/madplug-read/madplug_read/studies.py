@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from madplug import UserError
 from madplug.store import Reader, is_running, open_study
-from madplug.study import decided_by, is_cell, read_text, scores_by_cell
+from madplug.study import decided_by, decided_from, is_cell, read_text, scores_by_cell
 
 ORACLE = " (oracle)"
 """Marks what components that saw the references have brought about."""
@@ -57,6 +57,8 @@ class StudyFacts:
     """Whether components saw the references."""
     problem: str = ""
     """Why it cannot be read."""
+    decided_again: str = ""
+    """What it decides again, `lim decided again`; empty for one that was run."""
 
 
 def study_facts(folder: Path) -> StudyFacts:
@@ -75,7 +77,17 @@ def _facts(study: Reader) -> StudyFacts:
     unknown = totals.calls and any(c.cost_usd is None for c in found)
     return StudyFacts(study.folder, _date(study.folder), study_state(study, left, failed), _models(study),
                       len(cell_tables(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
-                      None if unknown else totals.cost_usd, _best(study), saw_references(study))
+                      None if unknown else totals.cost_usd, _best(study), saw_references(study),
+                      decided_again=f"{_source(study)} decided again".lstrip() if _is_decided(study) else "")
+
+
+def _is_decided(study: Reader) -> bool:
+    identity = study.fact("identity")
+    return isinstance(identity, Mapping) and isinstance(identity.get("recorded_from"), Mapping)
+
+
+def _source(study: Reader) -> str:
+    return decided_from(beside(study.folder, "manifest.json"))
 
 
 def saw_references(study: Reader) -> bool:
@@ -88,8 +100,9 @@ def decided_again(study: Reader) -> str:
     """By what a study decides recorded debates again, and what of them is missing; empty for one that was run."""
     by, left = decided_by(study.fact("identity")), study.fact("unfinished")
     more = f"; {left}" if isinstance(left, str) and left else ""
-    return f"recorded debates, decided again by {', then by '.join(by)}{more}; cells have the names that they were " \
-           "run with" if by else ""
+    source = f" from {name}" if (name := _source(study)) else ""
+    return f"recorded debates, decided again by {', then by '.join(by)}{source}{more}; cells have the names that " \
+           "they were run with" if by else ""
 
 
 def study_state(study: Reader, left: int | None, failed: int) -> State:

@@ -101,8 +101,10 @@ def test_debates_of_an_unfinished_study_are_no_finished_one_and_by_what_they_are
     program("decide", "runs/again", "--decision", "kit.last_round", "--output", "runs/twice", status=0)
     assert [summary(tmp_path, name)["reason"] for name in ("again", "twice")] == [found["reason"]] * 2
     told = program("status", "runs/twice", status=0).stdout
-    assert "decided again by kit.last_round(keep=2), then by kit.last_round; " in told
+    assert "decided again by kit.last_round(keep=2), then by kit.last_round from again; " in told
     assert f"; {left} debates in runs/study left to run" in told
+    listed = program("status", "runs", status=0).stdout
+    assert ("runs/twice (again decided again) " in listed, "runs/study  " in listed) == (True, True)
 
 
 def test_decide_and_rescore_return_studies_also_where_a_loop_runs(program, write):

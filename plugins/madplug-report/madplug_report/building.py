@@ -119,7 +119,7 @@ def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
     return {"name": study.name, "title": study.title, "settings": study.settings, "folder": str(study.folder),
             "status": study.status, "debates": debates, "left": left, "planned": study.planned,
             "oracle": study.oracle, "decided": study.decided, "partial": study.partial, "estimated": [*study.estimated],
-            "unfinished": study.unfinished, "decisions": [*study.decisions],
+            "unfinished": study.unfinished, "decisions": [*study.decisions], "source": study.source,
             "problems": list(study.problems), "madplug": study.manifest.get("madplug"),
             "data": study.manifest.get("data") or {}}
 
@@ -240,8 +240,9 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif study["unfinished"]:
             yield "unfinished", f"{where}decided again from an unfinished study: {study['unfinished']}"
         if study["decisions"]:
-            yield "again", (f"{where}recorded debates, decided again by {', then by '.join(study['decisions'])}; cells "
-                            "have the names that they were run with")
+            source = f" from {study['source']}" if study["source"] else ""
+            yield "again", (f"{where}recorded debates, decided again by {', then by '.join(study['decisions'])}"
+                            f"{source}; cells have the names that they were run with")
         if study["oracle"]:
             yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"
         if study["estimated"]:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from madplug import Reader, UserError, open_study, pictures_in
-from madplug.study import decided_by, is_cell, read_text
+from madplug.study import decided_by, decided_from, is_cell, read_text
 
 
 @dataclass
@@ -85,6 +85,8 @@ class Study:
     """What is left of the study whose debates were decided again."""
     decisions: Sequence[str] = ()
     """By what debates were decided again, one time after the other."""
+    source: str = ""
+    """The directory of the study whose debates these were."""
 
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
@@ -125,7 +127,7 @@ def _open(number: int, folder: Path) -> Study:
                  any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated,
                  str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
-                 decided_by(identity))
+                 by := decided_by(identity), decided_from(manifest) if by else "")
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:

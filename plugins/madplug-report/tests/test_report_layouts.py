@@ -101,7 +101,11 @@ def test_a_study_decided_again_is_compared_with_the_one_that_was_run_and_rows_na
     run = [kit.Drawn("a", rounds=1, settings={"debate.rounds": 1}), kit.Drawn("b", settings={"debate.agents": 3})]
     again = [kit.replace(cell, table={**cell.table, "dataset": None}) for cell in run]
     source = {"recorded_from": {"cells": {cell.name: cell.resolved() for cell in run}}}
-    report = build([study(run, samples=4, name="run"), study(again, samples=4, name="again", source=source)])
+    folders = study(run, samples=4, name="run"), study(again, samples=4, name="again", source=source)
+    (folders[1] / "manifest.json").write_text('{"runs": [{"reuse": ["/elsewhere/run"]}, {}]}')
+    report = build(folders)
+    assert ["again" in note["text"] and "from run; cells have" in note["text"] for note in report["notes"]
+            if note["about"] == "again"] == [True]
     assert "dataset" not in [f["name"] for f in report["factors"]]
     labels = [row["label"] for table in report["pivots"] for row in table["rows"]]
     assert labels == ["run/a", "run/b", "again/a", "again/b"]

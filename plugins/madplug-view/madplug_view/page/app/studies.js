@@ -48,6 +48,7 @@ function Studies({ names, query: asked, count, again }) {
 function StudyRow({ study: s }) {
   const { best } = s;
   return html`<tr><th scope="row"><a href=${toStudy(s.number)}>${breakable(brief(s.name, 60))}</a>${s.oracle && ' (oracle)'}${
+    s.decided_again && html`<span class="quiet small block">${visible(s.decided_again)}</span>`}${
     s.problem && html`<span class="quiet small block">${visible(s.problem)}</span>`}</th>
     <td data-label="date" class="when">${s.date}</td><td><span class=${`state ${s.state}`}>${s.state}</span></td><td class="n" data-label="cells">${whole(s.cells)}</td>
     <td class="n" data-label="debates">${whole(s.done + s.failed)}${s.left ? html`<span class="quiet small"> of ${whole(s.done + s.failed + s.left)}</span>` : null}${
