@@ -14,6 +14,7 @@ from madplug.errors import UserError
 if TYPE_CHECKING:
     from madplug.records import DebateId
     from madplug.store.base import (
+        EDITED,
         Call,
         CallFigures,
         CallRow,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from madplug.store.scope import SCOPE, Scope
 
 __all__ = [
-    "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "DebateProgress", "MemoryStore",
-    "Outcome", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies", "has_study",
-    "is_running", "open_recorder", "open_study", "sample_digest",
+    "EDITED", "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "DebateProgress",
+    "MemoryStore", "Outcome", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies",
+    "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 
 # Each is imported when it is first used: a plugin that can open a study need not import what that takes.

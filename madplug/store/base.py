@@ -12,6 +12,8 @@ Outcome = Literal["running", "done", "failed"]
 """The state of a debate. One that was stopped or killed stays `running` until it is run again."""
 ESTIMATED = "estimated"
 """The fact that names the models whose tokens are estimated."""
+EDITED = "edited"
+"""The fact that tells of plugins that changed between debates."""
 
 
 @dataclass(frozen=True, slots=True)

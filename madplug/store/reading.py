@@ -15,6 +15,7 @@ from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, parse_json, to_json
 from madplug.store.base import (
+    EDITED,
     ESTIMATED,
     Call,
     CallFigures,
@@ -91,8 +92,15 @@ class Reader:
 
     def estimated(self) -> list[str]:
         """The models whose tokens are estimated from the texts, since their endpoints report none."""
-        found = self.fact(ESTIMATED)
-        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+        return self._texts(ESTIMATED)
+
+    def edited(self) -> list[str]:
+        """Which plugins had another version or other code when later debates were run, a sentence each."""
+        return self._texts(EDITED)
+
+    def _texts(self, name: str) -> list[str]:
+        found = self.fact(name)
+        return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
     def count_facts(self, prefix: str) -> int:
         """How many facts have a name that begins like this."""

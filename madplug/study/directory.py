@@ -88,9 +88,7 @@ def decided_from(manifest: Mapping[str, Any]) -> str:
 
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
-    """Refuse the directory of another study, or of another part of it; warn of plugins whose version has changed."""
-    from madplug.registry.offers import versions  # components need not be imported to read a manifest
-
+    """Refuse the directory of another study, or of another part of it; warn of prices that have changed."""
     check_facts(recorder, folder)
     before, now = recorder.fact("identity"), plain(resolved.identity)
     parts = recorder.fact(PART) or "", resolved.part
@@ -108,6 +106,14 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     paid = paid if isinstance(paid, dict) else {}
     if dearer := [name for name, price in prices(resolved).items() if paid.get(name) not in (None, price)]:
         yield f"the price of {listed(dearer)} has changed; calls on record keep what they cost"
+
+
+def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
+    """Warn of plugins whose version or code has changed since the study began."""
+    from madplug.registry.offers import versions  # components need not be imported to read a manifest
+
+    if not _finished(recorder):
+        return
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
         was = {**new, **old.get(name, {})}

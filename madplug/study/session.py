@@ -13,15 +13,16 @@ from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyError, UserError
-from madplug.kinds import Observer
+from madplug.kinds import Metric, Observer
 from madplug.records import Ending
 from madplug.rows import plain
-from madplug.store import Recorder, open_recorder, open_study
+from madplug.store import EDITED, Recorder, open_recorder, open_study
 from madplug.study.directory import (
     PART,
     PRICES,
     check_folder,
     check_same_study,
+    edited_components,
     keep_identity,
     prices,
     write_provenance,
@@ -48,6 +49,8 @@ class Session:
         """What the user should know before the run."""
         self.interrupted = False
         self.recorder: Recorder
+        self._edited: Sequence[str] = ()
+        """Of what changed since the study began, what debates depend on: metrics score those on record again."""
         self._log: Any = None
         self._traced = traced
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,7 +65,10 @@ class Session:
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))
             try:
                 spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
-                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiled]
+                same = [*check_same_study(resolved, self.recorder, folder)]
+                edited = [*edited_components(resolved, self.recorder, folder)]
+                self._edited = [text for text in edited if not text.startswith(f"{Metric.kind} ")]
+                self.warnings = [*same, *edited, *spoiled]
                 write_provenance(resolved, folder)
                 self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))
                 for cell in resolved.plan.cells if self._traced else ():
@@ -124,7 +130,10 @@ class Session:
             if self.interrupted:
                 stop()
             try:
-                return self._conclude(await run.run())
+                summary = await run.run()
+                if run.driver.ended and self._edited:
+                    await self.recorder.keep_fact(EDITED, [*dict.fromkeys([*self.recorder.edited(), *self._edited])])
+                return self._conclude(summary)
             except StudyError as error:
                 with suppress(OSError):  # the log lies on the same disk
                     self._log.error("stopped", reason=str(error))

@@ -89,6 +89,14 @@ def madplug_register_components():
     assert f"decision mine.firmest: {edited}; debates on record stay as they are, and may not be comparable" in told
     assert f"metric mine.half: {edited}; debates on record are scored again" in told
     assert summary(tmp_path)["cells"][0]["metrics"]["mine.half"]["mean"] == 0.75
+    kept = []
+    for more in ((), ("--set", "repeats=2"), ()):
+        madplug("run", write(text), *more)
+        with open_study(tmp_path / "runs/study") as study:
+            kept.append(study.edited())
+    assert kept[0] == [], "no debate was run with the edited code"
+    assert [text.partition(";")[0] for text in kept[1]] == [f"decision mine.firmest: {edited}"]
+    assert kept[2] == kept[1]
 
 
 def test_the_expanded_run_file_finds_it_and_the_study_is_the_same_in_any_folder(program, write, mine, tmp_path):

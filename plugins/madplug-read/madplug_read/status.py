@@ -86,7 +86,7 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     guessed = models and f"the tokens of {models} are estimated from the texts"
     more = "; ".join(filter(None, (served, rest and f"{'not asked yet' if served else 'not begun'}: {rest}")))
     problems = [f"problem: {text}" for text in facts["problems"]]
-    yield from map(safe, filter(None, [guessed, more, facts["waiting"], *problems]))
+    yield from map(safe, filter(None, [guessed, more, facts["waiting"], *facts["edited"], *problems]))
 
 
 def status_of(folder: Path) -> dict[str, Any]:
@@ -109,4 +109,4 @@ def status_of(folder: Path) -> dict[str, Any]:
                 "calls": totals.calls, "retries": totals.retries, "tokens": totals.tokens, "cost_usd": cost,
                 "known_usd": totals.cost_usd, "waiting": study.fact("waiting") or "", "problems": study.problems(),
                 "cells": cells, "not_begun": not_begun, "oracle": saw_references(study),
-                "estimated": study.estimated(), "decided_again": decided_again(study)}
+                "estimated": study.estimated(), "edited": study.edited(), "decided_again": decided_again(study)}

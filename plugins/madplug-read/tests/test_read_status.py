@@ -44,12 +44,14 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(status, made):
     recorder = made("s", ended("q1"), ended("q2"))
     recorder.start_debate(DebateId("begun", 0, "q1"), Sample("q1", "?"), ())
     wait_for(recorder.keep_fact("waiting", "one batch is under way"))
+    wait_for(recorder.keep_fact("edited", ["decision d: the code has changed"]))
     wait_for(recorder.keep_fact("settings", {"c": {}, "begun": {}, "later": {}, "last": {}}))
     assert status("s").stdout.splitlines() == [
         "cell   done  failed  undecided  calls  tokens",
         "c      2     0       0          8      80",
         "begun  0     0       0          0      0",
-        "2 done, 0 failed, 2 left; 2 calls paid, 80 tokens, $1.00", "not begun: later, last", "one batch is under way"]
+        "2 done, 0 failed, 2 left; 2 calls paid, 80 tokens, $1.00", "not begun: later, last", "one batch is under way",
+        "decision d: the code has changed"]
     recorder.close()
 
 

@@ -119,6 +119,7 @@ def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
     return {"name": study.name, "title": study.title, "settings": study.settings, "folder": str(study.folder),
             "status": study.status, "debates": debates, "left": left, "planned": study.planned,
             "oracle": study.oracle, "decided": study.decided, "partial": study.partial, "estimated": [*study.estimated],
+            "edited": [*study.edited],
             "unfinished": study.unfinished, "decisions": [*study.decisions], "source": study.source,
             "problems": list(study.problems), "madplug": study.manifest.get("madplug"),
             "data": study.manifest.get("data") or {}}
@@ -245,6 +246,7 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                             f"{source}; cells have the names that they were run with")
         if study["oracle"]:
             yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"
+        yield from (("edited", f"{where}{text}") for text in study["edited"])
         if study["estimated"]:
             yield "estimated", (f"{where}the tokens of {', '.join(study['estimated'])}, and what they cost, are "
                                 "estimated from the texts: the endpoint reports none")

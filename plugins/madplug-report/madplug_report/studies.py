@@ -81,6 +81,8 @@ class Study:
     """Debates that were decided after an agent had failed."""
     estimated: Sequence[str] = ()
     """Models whose tokens are estimated."""
+    edited: Sequence[str] = ()
+    """Plugins that changed between debates, a sentence each."""
     unfinished: str = ""
     """What is left of the study whose debates were decided again."""
     decisions: Sequence[str] = ()
@@ -107,6 +109,7 @@ def _open(number: int, folder: Path) -> Study:
         identity, planned = _table(study.fact("identity")), study.fact("planned")
         problems, recorded = study.problems(), _slugs(study)
         partial, estimated = sum(cell.partial for cell in study.overview()), study.estimated()
+        edited = study.edited()
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
@@ -125,7 +128,7 @@ def _open(number: int, folder: Path) -> Study:
                  summary.get("status"), problems, manifest, cells,
                  {key: value for key, value in identity.items() if isinstance(value, int)}, "",
                  any(c.oracle for c in cells),
-                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated,
+                 str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated, edited,
                  str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
                  by := decided_by(identity), decided_from(manifest) if by else "")
 

@@ -2,13 +2,16 @@
 
 import re
 import statistics
+from contextlib import closing
 from itertools import product
 
 import pytest
 
+from madplug.store import open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.charts import charts
 from madplug_report.contents import pivot
+from madplug_testing import wait_for
 
 FAMILIES = ("votes=voting.simple,voting.ranked", "consensus=consensus.majority")
 
@@ -103,7 +106,10 @@ def test_a_study_decided_again_is_compared_with_the_one_that_was_run_and_rows_na
     source = {"recorded_from": {"cells": {cell.name: cell.resolved() for cell in run}}}
     folders = study(run, samples=4, name="run"), study(again, samples=4, name="again", source=source)
     (folders[1] / "manifest.json").write_text('{"runs": [{"reuse": ["/elsewhere/run"]}, {}]}')
+    with closing(open_recorder(folders[0])) as recorder:
+        wait_for(recorder.keep_fact("edited", ["decision d: the code has changed"]))
     report = build(folders)
+    assert "study 'run': decision d: the code has changed" in [note["text"] for note in report["notes"]]
     assert ["again" in note["text"] and "from run; cells have" in note["text"] for note in report["notes"]
             if note["about"] == "again"] == [True]
     assert "dataset" not in [f["name"] for f in report["factors"]]

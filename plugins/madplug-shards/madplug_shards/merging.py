@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Problem, UserError, count, listed
-from madplug.store import SCOPE, CellOverview, Reader, Scope, StudyLock, open_recorder, open_study
+from madplug.store import EDITED, SCOPE, CellOverview, Reader, Scope, StudyLock, open_recorder, open_study
 from madplug.study import (
     PART,
     check_folder,
@@ -97,11 +97,16 @@ def building(output: Path) -> Iterator[Path]:
 
 def _facts_of_all(facts: Sequence[Facts]) -> Facts:
     """The facts of the whole study."""
-    named = (found.get("estimated") for found in facts)
-    estimated = {name for names in named if isinstance(names, list) for name in names if isinstance(name, str)}
     return {**{name: value for name, value in facts[0].items() if name != PART},
             "planned": _sum([found.get("planned") for found in facts]),
-            SCOPE: _scope([found.get(SCOPE) for found in facts]), "estimated": sorted(estimated) or None}
+            SCOPE: _scope([found.get(SCOPE) for found in facts]),
+            **{name: _union([found.get(name) for found in facts]) for name in ("estimated", EDITED)}}
+
+
+def _union(lists: Sequence[Any]) -> list[str] | None:
+    """The texts of all lists, or None if there is none."""
+    found = {text for texts in lists if isinstance(texts, list) for text in texts if isinstance(text, str)}
+    return sorted(found) or None
 
 
 def _problems(facts: Mapping[Path, Facts]) -> Iterator[Problem]:

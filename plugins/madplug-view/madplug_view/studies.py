@@ -179,7 +179,7 @@ class Study:
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
                 "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
                 "paid": {"calls": paid.calls, "cost_usd": cost}, "estimated": reader.estimated(),
-                "decided_again": decided_again(reader),
+                "edited": reader.edited(), "decided_again": decided_again(reader),
                 "status": self._status(reader, cells, planned), "charts": can_draw(),
                 "settings": (own := self._settings()), "levels": levels(own, _cells_of(reader.fact("identity"))),
                 "oracle": saw_references(reader),

@@ -25,6 +25,7 @@ export function StudyPage({ study, query }) {
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
     ${found.failures.map(([why, times]) => html`<p class="problem">${whole(times)} failed: ${visible(brief(why, 400))}</p>`)}
     ${found.decided_again && html`<p class="quiet small">${visible(found.decided_again)}</p>`}
+    ${found.edited.map((text) => html`<p class="quiet small">${visible(text)}</p>`)}
     ${found.estimated.length > 0 && html`<p class="quiet small">The tokens of ${visible(found.estimated.join(', '))} are estimated from the texts: the endpoint reports none.</p>`}
     ${long && more}
     ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} /><${Pivot} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
