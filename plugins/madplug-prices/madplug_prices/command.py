@@ -29,15 +29,15 @@ def prices(words: tuple[str, ...]) -> None:
 
 
 def add_forecast(cli: click.Group) -> None:
-    """Let `madplug check` end with what the study may cost."""
+    """Let `madplug check` end with what the study, or the rest of it, may cost."""
     check: Any = cli.commands["check"]
     shown = check.callback
 
     def callback(**given: Any) -> Any:
-        from madplug_prices.forecast import forecast
+        from madplug_prices.forecast import forecast, recorded
 
         resolved = shown(**given)
-        if (found := forecast(resolved)) is not None:
+        if (found := forecast(resolved, recorded(resolved))) is not None:
             click.echo(found.text)
         return resolved
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from madplug import Completion, Dataset, Model, ModelOptions, Request, Sampled, Usage, dollars, listed
-from madplug.store import MemoryStore
-from madplug.study import StudyRun, error_text
+from madplug import Completion, Dataset, Model, ModelOptions, Request, Sampled, Usage, UserError, count, dollars, listed
+from madplug.store import MemoryStore, has_study, open_study
+from madplug.study import StudyRun, changed_settings, error_text
 from madplug_prices.forms import reply_in
 
 if TYPE_CHECKING:
@@ -39,13 +39,19 @@ class Forecast:
     """The models whose price is not known."""
     problem: str = ""
     """Why nothing is known."""
+    of: str = ""
+    """The debates that are left, in words, if some are on record."""
+    shared: bool = False
+    """Whether they may use calls of other cells that are on record."""
 
     @property
     def text(self) -> str:
-        """In a line, with what it rests on."""
+        """In lines, with what it rests on."""
+        less = ", or less, as they share calls with what is on record" if self.shared else ""
         return self.amounts if self.problem else (
-            f"{self.amounts}: from replies of {SHORT} tokens that agree, to replies of max_tokens (or {LONG:,}) that "
-            f"never do; tried on the first samples without a model")
+            f"{self.of}{self.amounts}{less}; tried on the first samples without a model\n"
+            f"  low: every reply has {SHORT} tokens and agents agree at once\n"
+            f"  high: every reply has max_tokens ({LONG:,} where it is not set) and they never agree")
 
     @property
     def amounts(self) -> str:
@@ -107,25 +113,51 @@ def _text(message: Mapping[str, object]) -> str:
         part.get("text", "") for part in content) if isinstance(content, Sequence) else ""
 
 
-def forecast(resolved: ResolvedStudy) -> Forecast | None:
-    """What a study may take, or None if it asks no model."""
-    plan = resolved.plan
+def recorded(resolved: ResolvedStudy) -> dict[str, int]:
+    """How many debates of each cell are on record and would not be run again."""
+    try:
+        if has_study(resolved.folder):
+            with open_study(resolved.folder) as study:
+                if not changed_settings(resolved, study):
+                    return dict(study.rows("SELECT cell, COUNT(*) FROM debates WHERE outcome = 'done' AND repeat < ? "
+                                           "GROUP BY cell", (resolved.plan.repeats,)))
+    except (UserError, OSError):
+        pass  # the run file is as it should be all the same; `run` tells what is wrong with the records
+    return {}
+
+
+def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None) -> Forecast | None:
+    """What a study may take, or None if it asks no model or nothing is left.
+
+    done: debates of each cell that are on record, which are left out.
+    """
+    plan, done = resolved.plan, done or {}
     if not any(cell.worst_calls() for cell in plan.cells):
         return None
     if any(cell.services or cell.more for cell in plan.cells):
         return Forecast(problem="services and tools are not tried")
     if any(cell.dataset is None or cell.dataset.size() is None for cell in plan.cells):
         return Forecast(problem="the number of samples is not, either")
+    every = {cell.slug: (cell.dataset.size() or 0) * plan.repeats for cell in plan.cells if cell.dataset}
+    left = {slug: max(0, debates - done.get(slug, 0)) for slug, debates in every.items()}
+    if not any(left.values()):
+        return None
     with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
-        return thread.submit(asyncio.run, _forecast(resolved)).result()
+        found = thread.submit(asyncio.run, _forecast(resolved, left)).result()
+    if left == every:
+        return found
+    sets = {id(cell.dataset) for cell in plan.cells}
+    uneven = len({(id(cell.dataset), left[cell.slug]) for cell in plan.cells}) > len(sets)
+    some = f"{sum(left.values()):,} of {count(sum(every.values()), 'debate')}"
+    return replace(found, of=f"for the {some} that are left, ", shared=plan.share_completions and uneven)
 
 
-async def _forecast(resolved: ResolvedStudy) -> Forecast:
+async def _forecast(resolved: ResolvedStudy, left: Mapping[str, int]) -> Forecast:
     plan = resolved.plan
     asked = {name for cell in plan.cells for name in cell.channels.values()}
     unpriced = [name for name, model in plan.models.items() if model.price is None and name in asked]
     try:
-        (few, least), (many, most) = [await asyncio.wait_for(_totals(resolved, longest=longest), PATIENCE)
+        (few, least), (many, most) = [await asyncio.wait_for(_totals(resolved, left, longest=longest), PATIENCE)
                                       for longest in (False, True)]
     except asyncio.TimeoutError:
         return Forecast(problem=f"a trial without a model took longer than {PATIENCE:g} s")
@@ -134,17 +166,22 @@ async def _forecast(resolved: ResolvedStudy) -> Forecast:
     return Forecast((few, many), (least, most), unpriced)
 
 
-async def _totals(resolved: ResolvedStudy, *, longest: bool) -> tuple[float, float]:
-    """Tokens and US dollars of the whole study. Raises `RuntimeError` if a debate failed."""
+async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: bool) -> tuple[float, float]:
+    """Tokens and US dollars of what is left of each cell. Raises `RuntimeError` if a debate failed."""
     plan, tokens, usd = resolved.plan, 0.0, 0.0
     for dataset in {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}.values():
-        cells, first, store = [c for c in plan.cells if c.dataset is dataset], First(dataset), MemoryStore()
-        tried = _some(cells)
+        most = _most(cells := [cell for cell in plan.cells if cell.dataset is dataset])
+        rest = [cell.slug for cell in cells if left[cell.slug]]
+        if not rest:
+            continue
+        first, store = First(dataset), MemoryStore()
+        tried = _some(cells, rest)
         await _try(resolved, tried, first, store, longest=longest)
-        calls = list(store.call_figures())
-        scale = (dataset.size() or 0) * plan.repeats / max(1, len(first.rows)) * _worst(cells) / max(1, _worst(tried))
+        calls = [call for call in store.call_figures() if call.cell in (None, *rest)]  # others are on record
+        worst = sum(most[cell.slug] for cell in tried if cell.slug in rest) * len(first.rows)
+        scale = sum(left[slug] * most[slug] for slug in rest) / max(1, worst)
         if longest:
-            scale *= max(1.0, _worst(tried) * len(first.rows) / max(1, sum(call.sample is not None for call in calls)))
+            scale *= max(1.0, worst / max(1, sum(call.sample is not None for call in calls)))
         for call in calls:
             times = 1 if call.sample is None else scale  # the others prepare the study
             tokens += (call.prompt + call.completion) * times
@@ -165,16 +202,17 @@ async def _try(resolved: ResolvedStudy, cells: Sequence[Cell], first: First, sto
         raise RuntimeError(failed)
 
 
-def _some(cells: Sequence[Cell]) -> list[Cell]:
-    """Some of the cells, evenly spaced, with those that they are matched to."""
-    names = {name for cell in cells[::-(-len(cells) // CELLS)] for name in (cell.slug, (cell.match or {}).get("cell"))}
+def _some(cells: Sequence[Cell], rest: Sequence[str]) -> list[Cell]:
+    """Some of the cells with debates left, evenly spaced, with those that they are matched to."""
+    own = [cell for cell in cells if cell.slug in rest]
+    names = {name for cell in own[::-(-len(own) // CELLS)] for name in (cell.slug, (cell.match or {}).get("cell"))}
     return [cell for cell in cells if cell.slug in names]
 
 
-def _worst(cells: Sequence[Cell]) -> int:
-    """The most calls that a sample can take in these cells."""
-    by_slug = {cell.slug: cell for cell in cells}
-    return sum(by_slug[cell.match["cell"] if cell.match else cell.slug].worst_calls() for cell in cells)
+def _most(cells: Sequence[Cell]) -> dict[str, int]:
+    """The most calls that a sample can take in each of these cells."""
+    worst = {cell.slug: cell.worst_calls() for cell in cells}
+    return {cell.slug: worst[cell.match["cell"] if cell.match else cell.slug] for cell in cells}
 
 
 def _endings(cell: Cell, first: First) -> list[str]:

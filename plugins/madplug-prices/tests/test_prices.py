@@ -10,7 +10,7 @@ import madplug
 from madplug import DecisionProtocol
 from madplug.study import Registry, load
 from madplug_prices import price_of
-from madplug_prices.forecast import forecast
+from madplug_prices.forecast import forecast, recorded
 from madplug_testing.endpoint import running_endpoint
 
 HELLO = "https://api.openai.com/v1"
@@ -42,12 +42,38 @@ def test_check_tells_tokens_and_dollars_of_built_in_prices_and_who_has_none():
     table = {**RUN, "debate": CELLS[0]["debate"]}
     file.write_text("debate = {paradigm = 'som.debate', agents = 3}\ndataset = {use = 'puzzles.ordering', size = 6}\n"
                     f"models.small = {{use = 'openai.chat', model = 'gpt-4o-mini', base_url = '{HELLO}'}}\n")
-    said = CliRunner().invoke(madplug.main, ["check", str(file)]).stdout.splitlines()[-1]
-    assert re.search(r" tokens, \$0\.00\d+ to \$0\.0\d+: from replies of 100 tokens", said)
-    assert said == forecast(load("s.toml")).text
+    said = CliRunner().invoke(madplug.main, ["check", str(file)]).stdout
+    assert re.search(r" tokens, \$0\.00\d+ to \$0\.0\d+; tried .*\n  low: every reply has 100 tokens", said)
+    assert said.endswith(f"\n{forecast(load('s.toml')).text}\n")
     found = forecast(load({**table, "models": {"small": {**MODEL, "model": "unheard-of"}}}))
     assert "(no price is known for small)" in found.text
     assert not found.usd[1]
+
+
+def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
+    def said(*settings):
+        done = CliRunner().invoke(madplug.main, ["check", "s.toml", *(w for one in settings for w in ("--set", one))])
+        assert done.exit_code == 0
+        return next((line for line in done.stdout.splitlines() if "; tried on " in line), "")
+
+    with running_endpoint(lambda body: "Words. " * 90 + "Final answer: (A)") as endpoint:
+        Path("s.toml").write_text(
+            f"models.small = {{use = 'openai.chat', model = 'm', max_tokens = 200, base_url = '{endpoint.url}'}}\n"
+            "dataset = {use = 'puzzles.ordering', size = 6}\n[[cells]]\nname = 'debate'\n"
+            "debate = {paradigm = 'som.debate', agents = 3}\n")
+        assert said().startswith("about ")
+        before = madplug.run("s.toml", quiet=True).summary["paid"]["tokens"]
+        assert said() == "", "nothing is left"
+        assert said("repeats=2").startswith("for the 6 of 12 debates that are left, about ")
+        assert said("cells.0.debate.rounds=3").startswith("about "), "which run refuses"
+        cell = '{{name = "{}", debate = {{paradigm = "{}", agents = 3}}}}'.format
+        both = f"{cell('debate', 'som.debate')}, {cell('vote', 'baselines.self_consistency')}"
+        grown = ["dataset.size=8", f"cells=[{both}]"]
+        assert re.match(r"for the 10 of 16 debates that are left, about \S+ to \S+ tokens.*, or less, as", said(*grown))
+        resolved = load("s.toml", ["dataset.size=8"])
+        low, high = forecast(resolved, recorded(resolved)).tokens
+        paid = madplug.run(resolved, quiet=True).summary["paid"]["tokens"] - before
+    assert low < paid < high < forecast(resolved).tokens[1]
 
 
 def test_the_run_files_price_goes_before_the_built_in_one():
