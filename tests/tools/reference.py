@@ -530,8 +530,8 @@ def component(facts: dict[str, Any], common: set[str]) -> str:
     lines = [f"## `{facts['name']}`", facts["description"]]
     source = f"Source: {facts['source']}. " if facts["source"] else ""
     lines.append(f"{source}Distribution: `{facts['distribution']}`.")
-    told = [f"{word.title()}: {', '.join(f'`{name}`' for name in facts[word])}." for word in ("moves", "needs", "gives")
-            if word in facts]
+    told = [f"{text}: {', '.join(f'`{name}`' for name in facts[word])}."
+            for word, text in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Can give")) if word in facts]
     lines += [" ".join(told)] if told else []
     own = [row for row in facts["rows"] if row not in common]
     lines += [table_of(own)] if own else []

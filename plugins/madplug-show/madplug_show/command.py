@@ -35,7 +35,7 @@ def page(facts: Mapping[str, Any]) -> str:
              facts["description"], ""]
     if facts["source"]:
         lines += [f"Source: {facts['source']}", ""]
-    for name, words in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Gives")):
+    for name, words in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Can give")):
         if name in facts:
             lines += [f"{words}: {', '.join(facts[name])}", ""]
     if facts["options"]:

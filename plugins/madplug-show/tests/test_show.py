@@ -125,7 +125,7 @@ judge = ...
 
 def test_the_toml_to_paste_has_the_table_of_the_kind(program, every):
     shown = program("show", "every.strict").stdout
-    assert "\nGives: breaks, time\n" in shown
+    assert "\nCan give: breaks, time\n" in shown
     assert shown.endswith('\nIn a run file:\n\n[debate.referee]\nuse = "every.strict"\nminutes = ...\n')
     assert '[[observers]]\nuse = "kit.cry"' in program("show", "kit.cry").stdout
     assert '[models.NAME]\nuse = "kit.hash"' in program("show", "kit.hash").stdout
