@@ -427,7 +427,8 @@ the style is for. Without `for`, the first style that can write a turn's move is
 `use = "./mine.py:Firmest"` names a class in a local file, for a component of any kind; the path is relative to the
 run file. The class is written like that of a plugin, but needs no `name`, no docstring and no registration. The
 study's `manifest.json` has the file's hash: a changed metric scores the recorded debates again, and any other
-component that has changed is reported when the study goes on."""
+component that has changed is reported when the study goes on, and from then on by `madplug status`, the page and the
+report if debates were run with both."""
 
 
 def run_file() -> str:
