@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from madplug import Completion, Dataset, Model, ModelOptions, Request, Sampled, Usage, UserError, count, dollars, listed
 from madplug.store import MemoryStore, has_study, open_study
@@ -89,12 +89,17 @@ class Echo(Model):
 
     def __init__(self, model: Model, endings: Sequence[str], tokens: int, *, agrees: bool) -> None:
         super().__init__(ModelOptions(max_in_flight=1))
-        self._price, self._endings, self._tokens, self._agrees = model.price, endings, tokens, agrees
+        self._model, self._endings, self._tokens, self._agrees = model, endings, tokens, agrees
+        self.content = model.content
+
+    def to_table(self, *, volatile: bool = True) -> dict[str, Any]:
+        """That of the model, so that its calls on record are found, and no other's."""
+        return self._model.to_table(volatile=volatile)
 
     @property
     def price(self) -> Mapping[str, float]:
         """That of the model; nothing if it is not known."""
-        return self._price or {}
+        return self._model.price or {}
 
     async def complete(self, request: Request) -> Completion:
         """The reply."""
@@ -104,6 +109,17 @@ class Echo(Model):
         text = reply_in(request.form if self._agrees else None, "word " * (tokens * CHARACTERS // 5),
                         f"Final answer: {ending}")
         return Completion(text, Usage(len(asked) // CHARACTERS + 1, tokens))
+
+
+def echoes(models: Mapping[str, Model], cell: Cell, rows: Sequence[Sampled], *, longest: bool) -> dict[str, Model]:
+    """What replies for each of these models, with answers to these samples that the cell's answer format can read.
+
+    longest: replies of the most tokens, which disagree, instead of short ones that agree.
+    """
+    endings = _endings(cell, rows)
+    return {name: Echo(model, endings if longest else endings[:1], most if longest else min(most, SHORT),
+                       agrees=not longest)
+            for name, model in models.items() for most in [getattr(model.options, "max_tokens", None) or LONG]}
 
 
 def _text(message: Mapping[str, object]) -> str:
@@ -192,10 +208,8 @@ async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: 
 async def _try(resolved: ResolvedStudy, cells: Sequence[Cell], first: First, store: MemoryStore, *,
                longest: bool) -> None:
     """Debate the first samples of a data set with replies that say nothing, in memory."""
-    plan, endings = resolved.plan, _endings(cells[0], first)
-    models = {name: Echo(model, endings if longest else endings[:1], most if longest else min(most, SHORT),
-                         agrees=not longest)
-              for name, model in plan.models.items() for most in [getattr(model.options, "max_tokens", None) or LONG]}
+    plan = resolved.plan
+    models = echoes(plan.models, cells[0], first.rows, longest=longest)
     await StudyRun(replace(plan, cells=[replace(cell, dataset=first, metrics={}) for cell in cells], models=models,
                            repeats=1, limits=type(plan.limits)(), executor=None, observers=()), store).run()
     if failed := next((row["error"] for row in store.figures() if row["error"]), None):
@@ -215,7 +229,7 @@ def _most(cells: Sequence[Cell]) -> dict[str, int]:
     return {cell.slug: worst[cell.match["cell"] if cell.match else cell.slug] for cell in cells}
 
 
-def _endings(cell: Cell, first: First) -> list[str]:
+def _endings(cell: Cell, rows: Sequence[Sampled]) -> list[str]:
     """Answers that the cell's answer format can read."""
-    read = [word for word in "ABCD1234" if any(cell.answers.canonical(word, row[0]) is not None for row in first.rows)]
+    read = [word for word in "ABCD1234" if any(cell.answers.canonical(word, row[0]) is not None for row in rows)]
     return [f"({word})" if word.isalpha() else word for word in read] or ["yes", "no"]

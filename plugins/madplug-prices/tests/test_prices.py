@@ -37,6 +37,13 @@ def test_what_a_study_takes_lies_between_the_figures_that_were_told(tmp_path):
     assert found.usd[0] < paid["cost_usd"] < found.usd[1]
 
 
+def test_the_same_request_to_two_models_counts_twice():
+    cells = [{"name": name, "debate": {**CELLS[0]["debate"], "models": [name]}} for name in ("a", "b")]
+    one, two = (forecast(load({**RUN, "cells": cells[:n], "models": {
+        name: {**MODEL, "model": name} for name in ("a", "b")[:n]}})) for n in (1, 2))
+    assert two.tokens == (2 * one.tokens[0], 2 * one.tokens[1])
+
+
 def test_check_tells_tokens_and_dollars_of_built_in_prices_and_who_has_none():
     file = Path("s.toml")
     table = {**RUN, "debate": CELLS[0]["debate"]}

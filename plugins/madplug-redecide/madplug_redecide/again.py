@@ -16,6 +16,7 @@ from madplug.store import Reader, has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
 from madplug_redecide.scoring import resolve_rescored
+from madplug_redecide.trying import usual
 
 
 class NotPaid(UserError):
@@ -60,11 +61,13 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
             without_paying(resolved)
         reused = reused_by(folder)
         resolved.reuse = (folder.resolve(), *reused)
-        again = Redecider(recorded, *(stack.enter_context(open_study(path)) for path in reused))
+        records = [recorded, *(stack.enter_context(open_study(path)) for path in reused)]
+        again = Redecider(*records)
         run = partial(Session.run, runner=again.run, samples=again.samples,
                       unfinished=_left(recorded, f" in {folder}"))
         with _unless_unpaid(output):
-            yield Again(resolved, run if pay else partial(_on_record, run, most), most,
+            yield Again(resolved, run if pay else partial(_on_record, run, most, partial(usual, again=again,
+                                                                                          reuse=records)), most,
                         _ended(every) - _ended(recorded))
 
 
@@ -87,15 +90,15 @@ def reused_by(folder: Path) -> list[Path]:
     return [path for path in map(Path, dict.fromkeys(found)) if has_study(path)]
 
 
-async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, session: Session,
-                     *args: Any, **options: Any) -> dict[str, Any]:
+async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, usual: Callable[..., Awaitable[str]],
+                     session: Session, *args: Any, **options: Any) -> dict[str, Any]:
     summary = await run(session, *args, **options)
     if summary["ending"] == "limit":
         plan = session.resolved.plan
         phases = any(cell.phases for cell in plan.cells)
         asking = sorted({name for cell in plan.cells for name, metric in cell.metrics.items()
                          if metric.calls(cell.plan)})
-        raise NotPaid(f"decide: calls that are not on record are needed, at most {most:,}, "
+        raise NotPaid(f"decide: calls that are not on record are needed, {await usual(plan)}at most {most:,}, "
                       "which is all that the decision, the phases and the metrics can ask in every debate"
                       f"{f' (metrics that ask: {listed(asking)})' if asking else ''}"
                       f"{', or fewer with --without-phases' if phases else ''}; nothing was decided")

@@ -22,9 +22,9 @@ import madplug_kit
 from madplug import Completion, Decision, DecisionProtocol, Metric, Model, ModelError
 
 class Judge(DecisionProtocol):
-    '''Asks a model.'''
+    '''Asks a model, up to three times.'''
     def calls(self, plan):
-        return 1
+        return 3
     async def at_end(self, debate):
         return Decision((await debate.ask("who is right?", purpose="judge")).text)
 
@@ -182,15 +182,18 @@ def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, write, tmp_
     program("run", write(), *LEDGER)
     calls = paid(tmp_path)
     words = (*AGAIN, "--decision", "./mine.py:Judge")
-    done = program(*words, status=2)
-    assert "calls that are not on record are needed, at most 6, which is all that the decision," in done.stderr
+    done = program(*words, "--set", "models.m.price={prompt=0, completion=1e4}", status=2)
+    assert ("calls that are not on record are needed, about 6 ($6.00 with replies of 100 tokens) if every reply can be "
+            "read and agrees, at most 18, which is all that the decision,") in done.stderr
     assert done.stderr.rstrip().endswith("--pay")
     more = program(*AGAIN, "--decision", "kit.last_round", "--set", 'metrics=["./mine.py:Graded"]', status=2)
     assert "can ask in every debate (metrics that ask: mine.py:Graded)" in more.stderr
     assert (paid(tmp_path), (tmp_path / "runs/again").exists()) == (calls, False)
-    assert "at most 6 model calls" in program(*words, "--pay", status=0).stderr
+    assert "at most 18 model calls" in program(*words, "--pay", status=0).stderr
     assert paid(tmp_path) == calls + 6
     program("decide", "runs/again", "--output", "third", status=0)  # each call is on record now
+    graded = ("decide", "runs/again", "--output", "fourth", "--set", 'metrics=["./mine.py:Graded"]')
+    assert "needed, about 6 if every reply can be read and agrees, at most 24," in program(*graded, status=2).stderr
 
 
 def test_a_decided_study_has_its_own_name_the_cells_asked_for_and_what_sets_them_apart(program, write, tmp_path):
