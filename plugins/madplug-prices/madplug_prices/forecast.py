@@ -47,7 +47,7 @@ class Forecast:
     @property
     def text(self) -> str:
         """In lines, with what it rests on."""
-        less = ", or less, as they share calls with what is on record" if self.shared else ""
+        less = ", or less where they share calls with what is on record" if self.shared else ""
         return self.amounts if self.problem else (
             f"{self.of}{self.amounts}{less}; tried on the first samples without a model\n"
             f"  low: every reply has {SHORT} tokens and agents agree at once\n"

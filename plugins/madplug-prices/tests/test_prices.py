@@ -76,7 +76,7 @@ def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
         cell = '{{name = "{}", debate = {{paradigm = "{}", agents = 3}}}}'.format
         both = f"{cell('debate', 'som.debate')}, {cell('vote', 'baselines.self_consistency')}"
         grown = ["dataset.size=8", f"cells=[{both}]"]
-        assert re.match(r"for the 10 of 16 debates that are left, about \S+ to \S+ tokens.*, or less, as", said(*grown))
+        assert re.match(r"for the 10 of 16 debates that are left, about \S+ to \S+ tokens.*, or less", said(*grown))
         resolved = load("s.toml", ["dataset.size=8"])
         low, high = forecast(resolved, recorded(resolved)).tokens
         paid = madplug.run(resolved, quiet=True).summary["paid"]["tokens"] - before

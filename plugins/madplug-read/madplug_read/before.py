@@ -109,4 +109,4 @@ def _limit(name: str, most: float, paid: float) -> str:
         return f"{most:,g} seconds of one run"
     text = f"${dollars(most)}" if name == "cost_usd" else f"{most:,} {name.replace('_', ' ')}"
     so_far = f"${dollars(paid)}" if name == "cost_usd" else f"{paid:,}"
-    return f"{text} ({so_far} so far)" if paid else text
+    return f"{text} ({'reached: ' * (paid >= most)}{so_far} so far)" if paid else text

@@ -103,7 +103,7 @@ def test_check_tells_what_of_a_grown_study_is_paid_and_left_and_where_its_limits
     program("run", *grown[1:2], *grown[4:], "--quiet", status=0)
     told = program(*grown, *limits).stdout
     assert "on record in runs/study: 6 debates, 2 left to run; 24 calls paid, 264 tokens, $24.00\n" in told
-    assert "[limits] stops the study at 25 calls (24 so far), or $3.00 ($24.00 so far), or 60 seconds" in told
+    assert "[limits] stops the study at 25 calls (24 so far), or $3.00 (reached: $24.00 so far), or 60 seconds" in told
     assert "6 debates, 0 left to run" in program(*grown, "--set", "dataset.size=4").stdout
     with_another = program(*grown, "--set", "dataset.size=4", "--set", 'sweep."debate.rounds"=[1,2]').stdout
     assert "6 debates, 8 left to run" in with_another

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug import Problem, UserError, listed, nearest
+from madplug import Problem, UserError, nearest_or_all
 from madplug.study import interval
 from madplug_report import statistics as st
 from madplug_report.combining import CHANGES
@@ -109,11 +109,10 @@ class Analysis:
 
     def _check_metrics(self, pairs: Sequence[tuple[str, str]]) -> None:
         known = self.debates.metrics
-        levels = [level for f in self.factors.factors for level in f.levels]
-        problems = [Problem("--metric", f"no debate has the metric '{name}'{nearest(name, known)}; there are "
-                            f"{listed(sorted(known), near=name)}") for _, name in pairs
-                    if name not in known and not name.startswith(CHANGES)]
-        problems += [Problem("--metric", f"no cell has the level '{level}'{nearest(level, levels)}")
+        levels = list(dict.fromkeys(level for f in self.factors.factors for level in f.levels))
+        problems = [Problem("--metric", f"no debate has the metric '{name}'{nearest_or_all(name, sorted(known))}")
+                    for _, name in pairs if name not in known and not name.startswith(CHANGES)]
+        problems += [Problem("--metric", f"no cell has the level '{level}'{nearest_or_all(level, levels)}")
                      for level, _ in pairs if level and level not in levels]
         if problems:
             raise UserError(problems)
@@ -159,7 +158,7 @@ class Analysis:
         if not found:
             known = [*self.factors.labels, *(c.name for c in cells)]
             known += [level for f in self.factors.factors for level in f.levels]
-            raise UserError(f"--baseline: there is no cell '{text}'{nearest(text, known)}")
+            raise UserError(f"--baseline: there is no cell '{text}'{nearest_or_all(text, dict.fromkeys(known))}")
         return found
 
     def _rest(self, cell: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from madplug import UserError, count, nearest
+from madplug import UserError, count, nearest_or_all
 from madplug_report import sizes
 from madplug_report.analysis import Analysis
 from madplug_report.combining import SPREADS, marginals
@@ -52,7 +52,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     facts = [cell for study in studies for cell in study.cells]
     if wanted.cells and not facts:
         every = [cell.slug for study in open_studies(folders) for cell in study.cells]
-        raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest(wanted.cells[0], every)}")
+        raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest_or_all(wanted.cells[0], every)}")
     factors = find_factors(facts, studies)
     layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families,
                     wanted.over)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from madplug import Problem, UserError, nearest
+from madplug import Problem, UserError, nearest, nearest_or_all
 from madplug_report.analysis import Analysis
 from madplug_report.combining import CHANGES, average, change, combine
 from madplug_report.factors import ABSENT, STUDY, Factor, Factors, is_named, level_text
@@ -66,8 +66,8 @@ def choose(factors: Factors, rows: Sequence[str] = (), columns: Sequence[str] = 
     found, wrong = _families(factors, families)
     known = factors.names()
     more = [*known, *(f"{name}{FAMILY}" for name in found), METRIC, CELL]
-    problems = [Problem(option, f"there is no factor '{name}'{nearest(name, known)}; there "
-                                f"{'are ' + ', '.join(known) if known else 'is none: all cells are set alike'}")
+    problems = [Problem(option, f"there is no factor '{name}'"
+                                f"{nearest_or_all(name, known) if known else ': all cells are set alike'}")
                 for option, names in asked.items() for name in names
                 if name not in (known if option in ("--by", "--over") else more)]
     used = [name for names in asked.values() for name in names]

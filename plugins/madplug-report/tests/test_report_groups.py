@@ -129,8 +129,9 @@ def test_cells_with_names_of_their_own_are_rows(study, kit):
 
 def test_names_that_a_study_does_not_have_are_errors_with_the_nearest_one(crossed, refused):
     said = refused(crossed, "--rows", "decison", "--by", "dataset", "--family", "v=voting.simpel")
-    assert "--rows: there is no factor 'decison'; did you mean 'decision'?" in said
-    assert "--cell *unanimty*: no cell has such a name" in refused(crossed, "--cell", "*unanimty*")
+    assert "--rows: there is no factor 'decison'; did you mean 'decision'?\n" in said
+    assert "--by: there is no factor 'zzz'; choose from " in refused(crossed, "--by", "zzz")
+    assert "--cell *unanimty*: no cell has such a name; choose from " in refused(crossed, "--cell", "*unanimty*")
     assert len(build([crossed], Wanted(cells=("*unanimity*", "*ranked*")))["cells"]) == 4
 
 
