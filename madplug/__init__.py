@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # isort: off
     from madplug.cli.launch import launch
     from madplug.cli.program import main
     from madplug.component import Component
-    from madplug.context import Answers, CellFacts, Debate, Jobs, Progress, Run, RunDriver, Sampled, Setup
+    from madplug.context import (
+        Answers, CellFacts, Debate, Jobs, Progress, Run, RunDriver, Sampled, Setup, Spending)
     from madplug.debate.cell import BoundStyle, Cell
     from madplug.errors import (
         AccessError, ComponentError, EmptyReplyError, MadplugError, ModelError, OverloadedError, Problem, RefusedError,
@@ -52,8 +53,8 @@ __all__ = [
     "Names", "Nested", "Observer", "Offers", "Options", "OverloadedError", "Paradigm", "Passage", "Persona",
     "PersonaGenerator", "Phase", "Picture", "Plan", "Price", "Problem", "ProgramResult", "Progress", "Reader",
     "Recorder", "RefusedError", "Reopen", "Reply", "Request", "Retriever", "Review", "Run", "RunDriver", "RunPath",
-    "Sample", "Sampled", "Sandbox", "Service", "ServiceName", "Setup", "StudyError", "StudyFinished", "StudyResult",
-    "StudyStarted", "StudyStopped", "Style", "Transcript", "TransientError", "Turn", "TurnOrder",
+    "Sample", "Sampled", "Sandbox", "Service", "ServiceName", "Setup", "Spending", "StudyError", "StudyFinished",
+    "StudyResult", "StudyStarted", "StudyStopped", "Style", "Transcript", "TransientError", "Turn", "TurnOrder",
     "UnreachableError", "Usage", "UserError", "Visibility", "Volatile", "Vote", "__version__", "arun", "check",
     "columns", "count", "dollars", "earlier_answers", "forms_of", "from_row", "hide", "hookimpl", "iterate",
     "launch", "list_components", "listed", "main", "maybe_await", "message_of", "nearest", "nearest_or_all",

@@ -139,7 +139,7 @@ class CellFacts(ABC):
 
 @dataclass(slots=True)
 class Spending:
-    """What a debate has used, including calls that another debate has paid for."""
+    """What a debate, or some calls, used, including calls that another debate has paid for."""
 
     calls: int = 0
     retries: int = 0
@@ -148,7 +148,7 @@ class Spending:
     cached: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0
-    """Those that the debate took when it was recorded, if it is decided again."""
+    """Of single calls their own; of a debate those that it took when it was recorded, if it is decided again."""
 
     def add(self, usage: Usage, retries: int = 0) -> None:
         """Count one call."""

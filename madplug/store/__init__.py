@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Changes,
         DebateProgress,
         Outcome,
-        Spent,
         Totals,
     )
     from madplug.store.encode import sample_digest
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDITED", "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "DebateProgress",
-    "MemoryStore", "Outcome", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "find_studies",
+    "MemoryStore", "Outcome", "Reader", "Recorder", "Scope", "StudyLock", "Totals", "find_studies",
     "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 

@@ -99,20 +99,6 @@ class CellOverview:
     repeats: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What some calls used."""
-
-    calls: int = 0
-    prompt: int = 0
-    """Tokens."""
-    completion: int = 0
-    cost_usd: float | None = 0.0
-    """None if the price of a call is unknown."""
-    seconds: float = 0.0
-    retries: int = 0
-
-
 class CallFigures(NamedTuple):
     """The numbers of an answered call, and where it came from, without its request and its reply."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from sys import float_info
 from typing import Any, TypeVar, get_type_hints
 
+from madplug.context import Spending
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, parse_json, to_json
@@ -22,7 +23,6 @@ from madplug.store.base import (
     CellOverview,
     Changes,
     DebateProgress,
-    Spent,
     Totals,
     key_bytes,
 )
@@ -184,13 +184,12 @@ class Reader:
                 self._checked({"cell": str, "repeat": int, "sample": str}, row, DebateId(*row))
                 yield DebateId(*row)
 
-    def spent(self, keys: Iterable[bytes | str]) -> Spent:
+    def spent(self, keys: Iterable[bytes | str]) -> Spending:
         """What the calls with these keys used."""
-        spent = Spent()
+        spent = Spending()
         for call in self.call_figures(keys):
-            cost = None if spent.cost_usd is None or call.cost_usd is None else spent.cost_usd + call.cost_usd
-            spent = Spent(spent.calls + 1, spent.prompt + call.prompt, spent.completion + call.completion, cost,
-                          spent.seconds + call.seconds, spent.retries + call.retries)
+            spent.add(Usage(call.prompt, call.completion, call.cached, call.cost_usd), call.retries)
+            spent.seconds += call.seconds
         return spent
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:

@@ -18,11 +18,12 @@ from madplug import (
     Message,
     Persona,
     Sample,
+    Spending,
     StudyError,
     Usage,
     UserError,
 )
-from madplug.store import Call, CallRow, DebateId, Scope, Spent, Totals, open_recorder, open_study, sample_digest
+from madplug.store import Call, CallRow, DebateId, Scope, Totals, open_recorder, open_study, sample_digest
 
 ID = DebateId("c", 0, "q")
 AGENTS = (Agent(0, Persona("one"), "m"), Agent(1, Persona("two", votes=False), None))
@@ -253,9 +254,9 @@ def test_samples_that_say_the_same_have_the_same_digest():
 def test_what_calls_used_is_added_up(store):
     run(store.recorder.keep_call(call_row(b"k"), Call(Completion("A", Usage(3, 4, 0, 0.5)), 2, 1.5)),
         store.recorder.keep_call(call_row(b"free"), Call(Completion("B"))))
-    assert store.reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spent(1, 3, 4, 0.5, 1.5, 2)
-    assert store.reader.spent([b"k".hex(), b"free"]) == Spent(2, 3, 4, None, 1.5, 2)
-    assert store.reader.spent([]) == Spent()
+    assert store.reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spending(1, 2, 3, 4, 0, 0.5, 1.5)
+    assert store.reader.spent([b"k".hex(), b"free"]) == Spending(2, 2, 3, 4, 0, None, 1.5)
+    assert store.reader.spent([]) == Spending()
     assert store.reader.totals() == Totals(2, 7, 0.5, 2, unpriced=1)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import count
 from typing import Any
 
-from madplug import FAILED, LEAVE, Agent, DebateResult, Message, earlier_answers
-from madplug.store import Spent
+from madplug import FAILED, LEAVE, Agent, DebateResult, Message, Spending, earlier_answers
 from madplug_read.grading import Grades
 from madplug_read.records import (
     AgentColumn,
@@ -26,11 +25,11 @@ from madplug_read.traits import traits
 RECEIVED = "received"
 """A plugin that changes what agents are shown records under this name, in its part of the data of the message that
 was written in reply, the texts shown: `{"3": "..."}` by the id of the message that was changed."""
-Spending = Callable[[Iterable[str]], Spent]
+Spent = Callable[[Iterable[str]], Spending]
 """What the calls with these keys used."""
 
 
-def outline(result: DebateResult, grades: Grades, spending: Spending | None = None) -> Outline:
+def outline(result: DebateResult, grades: Grades, spending: Spent | None = None) -> Outline:
     """The outline of a debate, which may have ended, failed, or be running.
 
     grades: right or wrong by answer key (`Grader.grade`). spending: what a message's calls used; without it, the
@@ -126,7 +125,7 @@ def _mark(agent: int, number: int, said: Sequence[Message], grades: Grades, chan
 
 
 def _cards(messages: Sequence[Message], agents: Sequence[Agent], grades: Grades, changes: Sequence[Change],
-           spending: Spending | None) -> Iterator[MessageCard]:
+           spending: Spent | None) -> Iterator[MessageCard]:
     changed = {c.message for c in changes}
     altered_for: dict[int, list[int]] = {}
     for m in messages:

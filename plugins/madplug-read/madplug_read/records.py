@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from madplug import Decision, Sample
-from madplug.store import Spent
+from madplug import Decision, Sample, Spending
 
 State = Literal["running", "done", "failed"]
 """`running`: the debate has not ended; its study may run, or was stopped or killed."""
@@ -107,7 +106,7 @@ class MessageCard:
     """Whether the agent changed its mind here."""
     model: str | None
     calls: tuple[str, ...]
-    spent: Spent | None
+    spent: Spending | None
     """None if it was not asked for."""
     data: Mapping[str, Any]
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Vote
-from madplug.store import MemoryStore, Spent
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Spending, Vote
+from madplug.store import MemoryStore
 from madplug_read import TRAITS, Grader, outline
 from madplug_testing import wait_for
 
@@ -120,8 +120,9 @@ def test_what_an_agent_was_shown_instead_is_with_the_message_that_answers_it():
 
 
 def test_a_message_has_the_figures_of_its_calls_and_an_agent_that_only_messages_name_a_column():
-    found = outline(replace(debate("1 7 A"), agents=()), {}, lambda keys: Spent(len(tuple(keys)), 3, 4, 0.5, 1.0))
-    assert found.messages[0].spent == Spent(0, 3, 4, 0.5, 1.0)
+    debated = replace(debate("1 7 A"), agents=())
+    found = outline(debated, {}, lambda keys: Spending(len(tuple(keys)), 0, 3, 4, 0, 0.5, 1.0))
+    assert found.messages[0].spent == Spending(0, 0, 3, 4, 0, 0.5, 1.0)
     assert [(a.id, a.name) for a in found.agents] == [(7, "Agent 8")]
 
 
