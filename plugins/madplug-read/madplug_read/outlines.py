@@ -90,10 +90,25 @@ def _changes(messages: Sequence[Message], grades: Grades) -> Iterator[Change]:
     for id, before in earlier_answers(messages).items():
         m = by_id[id]
         if m.agent is not None and m.key is not None and m.key != before:
-            sources = [by_id[i] for i in m.seen if i in by_id and by_id[i].key == m.key]
+            sources, formerly = sources_of(m, by_id)
             agents = dict.fromkeys(s.agent for s in sources if s.agent is not None)
             yield Change(m.id, m.agent, m.round, before, m.key, grades.get(before), grades.get(m.key),
-                         tuple(s.id for s in sources), tuple(agents))
+                         tuple(s.id for s in sources), tuple(agents), formerly)
+
+
+def sources_of(message: Message, by_id: Mapping[int, Message]) -> tuple[list[Message], tuple[int, ...]]:
+    """Where an agent that changed its mind was shown its new answer, and which agents had given it there and left it.
+
+    The first are notes, and other agents' messages with the latest answer of theirs that it was shown. by_id: the
+    messages before, in their order.
+    """
+    seen = frozenset(message.seen)
+    shown = [m for id, m in by_id.items() if id in seen and m.key is not None]
+    latest = {m.agent: m.id for m in shown if m.agent != message.agent}
+    gave = [m for m in shown if m.key == message.key]
+    sources = [m for m in gave if m.agent is None or latest.get(m.agent) == m.id]
+    authors = dict.fromkeys(m.agent for m in gave if m.agent is not None)
+    return sources, tuple(agent for agent in authors if agent not in {m.agent for m in sources})
 
 
 def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],

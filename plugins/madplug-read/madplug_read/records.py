@@ -72,9 +72,11 @@ class Change:
     from_right: bool | None
     to_right: bool | None
     sources: tuple[int, ...]
-    """Ids of the messages with the new answer that it was shown when it changed."""
+    """Ids of the messages with the new answer that it was shown when it changed: notes, and other agents' latest."""
     agents: tuple[int, ...]
-    """The authors of these messages, each once; empty if nothing that it was shown gave the new answer."""
+    """The authors of these messages, each once; empty if no other agent's latest answer shown to it was the new one."""
+    formerly: tuple[int, ...]
+    """The agents, itself perhaps, that had given the new answer in what it was shown, and later another one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,13 +196,17 @@ class _Page:
         yield Text("Changes of mind", style="bold")
         for change in self.debate.changes:
             yield Text.assemble(f"  round {change.round}: {self.names[change.agent]} went from ",
-                                self.chip(change.before), " to ", self.chip(change.after), f", {self.cause(change)}")
+                                self.chip(change.before), " to ", self.chip(change.after), self.cause(change))
 
     def cause(self, change: Change) -> str:
-        """Whose messages an agent had been shown when it changed its mind."""
-        if not change.sources:
-            return "an answer that nothing it was shown gave"
-        return f"the answer of {self.authors(change.sources)}, which it was shown"
+        """Whose answer an agent had been shown when it changed its mind."""
+        if change.sources:
+            return f", the answer of {self.authors(change.sources)}, which it was shown"
+        if others := [self.names[agent] for agent in change.formerly if agent != change.agent]:
+            return f", once the answer of {_and(others)}, but no longer of any agent that it was shown"
+        if change.formerly:
+            return ", an earlier answer of its own, which no other agent that it was shown gave"
+        return ", an answer that nothing it was shown gave" if self.by_id[change.message].seen else ""
 
     def end(self) -> Iterator[Text]:
         """The decision, the votes and the cost."""

@@ -163,13 +163,14 @@ class Watch(Observer):
             yield [(f"    {change}", "bold yellow")]
 
     def _change(self, debate: _Debate, message: Message) -> str:
-        """`B -> C after Agent 2`: how the author's answer has changed, and who had given the new one before."""
+        """`B -> C after Agent 2`: how the author's answer has changed, and whose latest answer was the new one."""
+        from madplug_read.outlines import sources_of
+
         before = earlier_answers(debate.by_agent[message.agent].values()).get(message.id)
         if before is None or message.key is None or before == message.key:
             return ""
-        seen = (debate.messages[i] for i in message.seen if i in debate.messages)
-        sources = dict.fromkeys(debate.names.get(m.agent, "?") for m in seen
-                                if m.key == message.key and m.agent is not None)
+        sources = dict.fromkeys(debate.names.get(m.agent, "?") for m in sources_of(message, debate.messages)[0]
+                                if m.agent is not None)
         after = f" after {', '.join(sources)}" if sources else ""
         return f"{safe(before)} -> {safe(message.key)}{after}"
 

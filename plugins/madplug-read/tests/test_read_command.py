@@ -68,6 +68,20 @@ def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(("said", "seen", "told"), [
+    ("ABB BAB", (0, 1, 2, 3, 4, 5), ", the answer of Ben, which it was shown"),
+    ("BAA BBB", (0, 1, 2, 3, 4, 5), ", once the answer of Ben and Cy, but no longer of any agent that it was shown"),
+    ("ABB BBB", (0, 1, 2, 3, 4, 5), ", an earlier answer of its own, which no other agent that it was shown gave"),
+    ("BBB BBB", (0, 1), ", an answer that nothing it was shown gave"),
+    ("BBB BBB", (), "")])
+def test_an_answer_is_that_of_agents_whose_latest_shown_one_it_was(read, tmp_path, said, seen, told):
+    keys = [*said.replace(" ", ""), "A"]
+    messages = [Message(i, 1 + i // 3, 0, i % 3, "draft", key, answer=key, key=key, seen=seen if i == 6 else ())
+                for i, key in enumerate(keys)]
+    shown = read(written(tmp_path / "s", debate("q", messages=tuple(messages))), "q").stdout
+    assert f"  round 3: Ann went from [B] wrong to [A] right{told}\n" in shown
+
+
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):
     shown = read(written(tmp_path / "s", debate("q", then=("A", None, "B"))), "q").stdout
     assert "answers after round 2: B 2, A 1 (Ben unread: the answer before stands here)" in shown

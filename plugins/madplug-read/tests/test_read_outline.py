@@ -39,16 +39,22 @@ TALKED_OUT = """
 
 
 @pytest.mark.parametrize(("text", "changes"), [
-    (TALKED_OUT, [(0, 2, "A", "B", True, False, (1, 2), (1, 2))]),
-    ("1 0 A\n1 1 B\n2 0 C 1", [(0, 2, "A", "C", True, False, (), ())]),
-    ("1 0 A\n2 0 B\n3 0 A 0 1", [(0, 2, "A", "B", True, False, (), ()), (0, 3, "B", "A", False, True, (0,), (0,))]),
-    ("1 0 A\n1 0 B\n1 0 A 0 1", []), ("1 0 A\n1 0 A\n1 0 B 0 1", [(0, 1, "A", "B", True, False, (), ())]),
+    (TALKED_OUT, [(0, 2, "A", "B", True, False, (1, 2), (1, 2), ())]),
+    ("1 0 A\n1 1 B\n2 0 C 1", [(0, 2, "A", "C", True, False, (), (), ())]),
+    ("1 0 A\n2 0 B\n3 0 A 0 1", [
+        (0, 2, "A", "B", True, False, (), (), ()), (0, 3, "B", "A", False, True, (), (), (0,))]),
+    ("1 0 A\n1 1 B\n1 2 B\n2 1 A\n2 2 -\n3 0 B 0 1 2 3 4", [
+        (1, 2, "B", "A", False, True, (), (), ()), (0, 3, "A", "B", True, False, (2,), (2,), (1,))]),
+    ("1 0 A\n1 1 B\n1 note B\n2 1 A\n3 0 B 0 1 2 3", [
+        (1, 2, "B", "A", False, True, (), (), ()), (0, 3, "A", "B", True, False, (2,), (), (1,))]),
+    ("1 0 A\n1 0 B\n1 0 A 0 1", []), ("1 0 A\n1 0 A\n1 0 B 0 1", [(0, 1, "A", "B", True, False, (), (), ())]),
     ("1 0 A\n2 0 -\n3 0 B retracted\n3 0 A", []),
-], ids=["messages with the new answer that were shown", "nothing shown gave it", "its own message gave it",
+], ids=["messages with the new answer that were shown", "nothing shown gave it", "only its own gave it",
+        "one of two had left it, and the other is unread since", "a note, and one that had left it",
         "samples that differ and a refinement", "samples that agree and a refinement",
         "an unread and a retracted answer between two"])
 def test_changes_of_mind_and_their_sources(text, changes):
-    assert [(c.agent, c.round, c.before, c.after, c.from_right, c.to_right, c.sources, c.agents)
+    assert [(c.agent, c.round, c.before, c.after, c.from_right, c.to_right, c.sources, c.agents, c.formerly)
             for c in outline(debate(text), GRADES).changes] == changes
 
 

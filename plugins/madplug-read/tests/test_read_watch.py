@@ -94,12 +94,13 @@ def test_one_debate_is_shown_at_a_time(shown):
     ([said(0, 0, "B"), said(1, 1, "C"), said(2, 0, "C", 2, (0, 1))],
      "round 2, Agent 1, improve: I say C\n    B -> C after Agent 2\n"),
     ([said(0, 0, "B"), said(1, 1, "C"), said(2, 1, "B", 2)], "    C -> B\n"),
+    ([said(0, 0, "B"), said(1, 1, "C"), said(2, 1, "B", 2), said(3, 0, "C", 3, (0, 1, 2))], "I say C\n    B -> C\n"),
     ([ended("A")], "decision: A (agreed), wrong (reference: B); 3 calls"),
     ([ended(error="no answer came")], "failed: no answer came"),
     ([asked("k", "vote", 1, "B, please", agent=1), Decided(DebateId("c", 0, "a"), Decision("A"))],
      "  vote of Agent 2: B, please\n"),
 ], ids=["the lines of a message without blank ones", "a change of mind and whom it follows", "a change after nobody",
-        "a wrong decision", "a failure", "a vote"])
+        "a change to an answer that nobody has any more", "a wrong decision", "a failure", "a vote"])
 def test_what_is_shown_of_an_event(shown, events, lines):
     assert lines in shown(started(), cast(), *events)
 

@@ -204,7 +204,7 @@ function Ballot({ debate, vote, open }) {
 
 const MOST_CHANGES = 8;
 
-// The story: who went from which answer to which, and whose messages had said so.
+// The story: who went from which answer to which, and whose answer that was.
 export function Changes({ debate, answers, moment = Infinity, jump, open }) {
   const at = new Map(debate.messages.map((m, i) => [m.id, i + 1]));
   const [all, setAll] = useState(false);
@@ -217,12 +217,21 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
     <ol class="plain">${found.map((c) => html`<li key=${c.message}>
       <span class="quiet small">round ${c.round}</span> <b>${namesOf(debate, [c.agent])}</b> went from <${Chip} answer=${answers.get(c.before)} /> to <${
       Chip} answer=${answers.get(c.after)} />${c.agents.length ? html` after being shown ${namesOf(debate, c.agents)}, who said so`
-      : c.sources.length ? ' after being shown a note that said so' : ', which no message that it was shown had said'}.
+      : causeOf(debate, c, debate.messages[at.get(c.message) - 1].seen)}.
       ${jump && html` <button type="button" class="link" onClick=${() => jump(c.message)}>its message</button>`}
       ${open && html` <button type="button" class="link" onClick=${() => open(c.message)}>${
         debate.messages[at.get(c.message) - 1].calls.length ? 'the prompt it saw' : 'what it saw'}</button>`}</li>`)}</ol>
     ${every.length > MOST_CHANGES && html`<button type="button" class="link" aria-expanded=${String(all)} onClick=${() => setAll(!all)}>${
       all ? 'fewer' : `all ${whole(every.length)} changes`}</button>`}</section>`;
+}
+
+// Where no other agent's latest answer was the new one.
+function causeOf(debate, change, seen) {
+  const others = change.formerly.filter((id) => id !== change.agent);
+  if (change.sources.length) return ' after being shown a note that said so';
+  if (others.length) return `, once the answer of ${namesOf(debate, others)}, but no longer of any agent that it was shown`;
+  if (change.formerly.length) return ', an earlier answer of its own, which no other agent that it was shown gave';
+  return seen.length ? ', which no message that it was shown had said' : '';
 }
 
 const MOST_COLUMNS = 20; // of agents, who otherwise share a few
