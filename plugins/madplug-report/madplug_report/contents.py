@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from madplug_report.costing import caches, costs, paid, spending
-from madplug_report.pivots import METRIC
+from madplug_report.pivots import METRIC, over
 from madplug_report.tables import (
     NOTHING,
     Table,
@@ -111,13 +111,25 @@ def _pivot_notes(report: Mapping[str, Any], table: Mapping[str, Any]) -> list[st
     if bases and any(f.get("p_holm") is not None for line in table["fields"] for f in line if f):
         names = "; ".join(dict.fromkeys(label(by_name[b]) for b in bases[:4])) + ("; ..." if len(bases) > 4 else "")
         said.append(f"{STAR} differs from the baseline ({names}): p < {report['alpha']} after Holm")
-    if table["averaged"]:
-        said.append(f"averaged over {', '.join(table['averaged'])}")
+    if averaged := [*_averaged(table, by_name)]:
+        said.append(f"averaged over {', '.join(averaged)}")
     if table["left_out"]:
         said.append(f"without {', '.join(table['left_out'])}")
     if report["worst"]:
         said.append(f"{WORST.strip()} the worst")
     return ["; ".join(said)]
+
+
+def _averaged(table: Mapping[str, Any], by_name: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What is averaged over, each with the rows in which it is unless these are all."""
+    rows: dict[str, list[str]] = {}
+    for row, line in zip(table["rows"], table["fields"], strict=True):
+        levels = [[by_name[cell]["factors"] for cell in f["cells"]] for f in line if f]
+        for name in dict.fromkeys(name for own in levels for name in over(own)):
+            rows.setdefault(name, []).append(row["label"])
+    for name, labels in rows.items():
+        more = f" and {len(labels) - FULL} more" if len(labels) > FULL else ""
+        yield f"{name} ({', '.join(labels[:FULL])}{more})" if len(labels) < len(table["rows"]) else name
 
 
 def figures(report: Mapping[str, Any]) -> Table:

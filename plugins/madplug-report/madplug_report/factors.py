@@ -12,7 +12,7 @@ from typing import Any
 
 from madplug_report.studies import CellFacts, Study, tails
 
-STUDY = "study"
+STUDY, MATCH = "study", "match"
 ABSENT = "–"
 FILES = "the file's"
 """The paradigm of cells that name none."""
@@ -98,9 +98,9 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
 
     studies: those of the cells. The study is a factor where names differ, or where nothing else sets the cells of
     several directories apart. What a cell of one name has otherwise in another directory, such as its model, is one.
+    The budget that a cell is matched to is one only where nothing else sets cells of a study apart.
     """
-    # The budget that a cell is matched to is not what it does.
-    settings = [{key: value for key, value in _settings(cell, cells).items() if key.partition(".")[0] != "match"}
+    settings = [{key: value for key, value in _settings(cell, cells).items() if key.partition(".")[0] != MATCH}
                 for cell in cells]
     keys = dict.fromkeys(key for table in settings for key in table)
     keys |= {key: None for key in _between(cells) if not any(_overlap(key, own) for own in keys)}
@@ -118,9 +118,12 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
         uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
         found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
     own = [studies[cell.study] for cell in cells] if studies else []
-    if len({study.name for study in own}) > 1 or (own and _alike([levels for _, levels in found], cells)):
+    if len({study.name for study in own}) > 1 or (own and _alike(found, [cell.study for cell in cells])):
         titles = [study.title for study in own]
         found.insert(0, (Factor(STUDY, STUDY, tuple(dict.fromkeys(titles))), titles))
+    budgets = [" by ".join(map(str, cell.match.values())) or ABSENT for cell in cells]
+    if _alike(found, budgets):
+        found.append((Factor(MATCH, MATCH, tuple(dict.fromkeys(budgets))), budgets))
     factors = tuple(factor for factor, _ in found)
     of_cell = tuple({factor.name: levels[i] for factor, levels in found} for i in range(len(cells)))
     return Factors(factors, of_cell, tuple(_labels(cells, factors, of_cell)), tuple(map(is_named, cells)))
@@ -143,11 +146,11 @@ def _overlap(key: str, other: str) -> bool:
     return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
-def _alike(columns: Sequence[Sequence[str]], cells: Sequence[CellFacts]) -> bool:
-    """Whether cells of different studies have the same levels of everything."""
-    first: dict[tuple[str, ...], int] = {}
-    keys = zip(*columns, strict=True) if columns else [()] * len(cells)
-    return any(first.setdefault(tuple(key), cell.study) != cell.study for key, cell in zip(keys, cells, strict=True))
+def _alike(found: Sequence[tuple[Factor, Sequence[str]]], values: Sequence[int | str]) -> bool:
+    """Whether cells with different values, such as those of different studies, have the same levels of everything."""
+    first: dict[tuple[str, ...], int | str] = {}
+    keys = zip(*(levels for _, levels in found), strict=True) if found else [()] * len(values)
+    return any(first.setdefault(tuple(key), value) != value for key, value in zip(keys, values, strict=True))
 
 
 def is_named(cell: CellFacts) -> bool:

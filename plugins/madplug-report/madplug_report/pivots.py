@@ -15,6 +15,7 @@ from madplug_report.factors import ABSENT, STUDY, Factor, Factors, is_named, lev
 
 METRIC, CELL, FAMILY = "metric", "cell", ".family"
 """What stands in a table beside factors: the metrics that are asked for, cells by name, the families of a factor."""
+ALIKE = "cells that are set alike"
 _BETWEEN = "-,_ /"
 """What separates the parts of a cell's name."""
 MOST_COLUMNS = 12
@@ -200,10 +201,14 @@ def _pivot(analysis: Analysis, layout: Layout, by: Mapping[str, str], every: Seq
             "columns": [_shown(c, analysis) for c in columns],
             "row_factors": list(layout.rows), "column_factors": list(layout.columns), "fields": fields,
             "averages": averages, "asked": layout.asked, "left_out": sorted(left),
-            "averaged": [f.name for f in analysis.factors.factors
-                         if f.name not in (*layout.names, *layout.by) and any(
-                             len({analysis.factors.of_cell[i][f.name] for i in own}) > 1
-                             for line in shared for own in line)]}
+            "averaged": [*dict.fromkeys(name for line in shared for own in line
+                                        for name in over([analysis.factors.of_cell[i] for i in own]))]}
+
+
+def over(levels: Sequence[Mapping[str, str]]) -> list[str]:
+    """What an average over cells with these levels of each factor is over."""
+    return [name for name in (levels[0] if levels else ()) if len({own[name] for own in levels}) > 1
+            ] or [ALIKE] * (len(levels) > 1)
 
 
 def _shared(row: Mapping[str, Any], column: Mapping[str, Any]) -> list[int]:

@@ -15,10 +15,12 @@ from madplug_report.building import Wanted, build
 from madplug_report.combining import combine, contrast
 from madplug_report.contents import pivot
 from madplug_report.factors import find_factors, label_levels
+from madplug_report.page import page
 from madplug_report.reading import Debates
 from madplug_report.sizes import to_settle
 from madplug_report.studies import open_studies
 from madplug_report.tables import latex, markdown
+from madplug_report.texts import latex_file, markdown_file, terminal
 
 DATA = {"bbh": {"use": "benchmarks.bbh", "path": "data/bbh_ordering.jsonl"},
         "mmlu": {"use": "benchmarks.mmlu", "path": "data/mmlu.jsonl"}}
@@ -313,9 +315,33 @@ def test_a_matched_cell_has_no_number_of_agents_of_its_own(study, kit):
     assert [cell["factors"]["agents"] for cell in report["cells"]] == ["3", "4", "matched"]
 
 
-def test_the_budget_that_a_cell_is_matched_to_is_no_factor(study, kit):
-    cells = [kit.Drawn(name, settings={"debate.paradigm": name, "match.cell": name, "match.by": "calls"})
-             for name in ("a", "b")]
+def matched(kit, paradigm, decision, cell=""):
+    return kit.Drawn(f"{paradigm} {decision} {cell}".strip(), agents=5, settings={
+        "debate.paradigm": paradigm, "debate.decision": decision},
+        table={"match": {"cell": cell, "by": "calls"}} if cell else {})
+
+
+def test_the_budget_that_a_cell_is_matched_to_is_a_factor_only_where_nothing_else_sets_cells_apart(study, kit):
+    cells = [kit.Drawn(name, settings={"debate.paradigm": name, "match.cell": name, "match.by": "calls"},
+                       table={"match": {"cell": name, "by": "calls"}}) for name in ("a", "b")]
     report = build([study(cells, samples=3)], Wanted(rows=("cell",)))
     assert [factor["name"] for factor in report["factors"]] == ["paradigm"]
     assert [row["label"] for row in report["pivots"][0]["rows"]] == ["a", "b"]
+    cells = [matched(kit, "m.debate", "v.a"), *(matched(kit, "m.sc", "v.a", cell) for cell in ("a", "b"))]
+    two = study(cells, samples=3, name="two")
+    (table,) = build([two], Wanted(rows=("paradigm", "match")))["pivots"]
+    assert [f["cells"] for line in table["fields"] for f in line] == [["m.debate v.a"], ["m.sc v.a a"], ["m.sc v.a b"]]
+    assert all(len(f["cells"]) == 1 for line in build([two])["pivots"][0]["fields"] for f in line if f)
+
+
+def test_a_row_that_is_a_mean_of_cells_says_over_what(study, kit):
+    cells = [matched(kit, "m.one", "v.a"), matched(kit, "m.debate", "v.a"), matched(kit, "m.debate", "v.b"),
+             *(matched(kit, "m.sc", "v.a", cell) for cell in ("a", "b"))]
+    folder = study(cells, samples=3)
+    report = build([folder], Wanted(rows=("paradigm",)))
+    said = "averaged over decision (debate), match (sc)"
+    for text in (terminal(report), markdown_file(report), latex_file(report), page(report, [])):
+        assert said in text.replace("\\", "")
+    again = study([*cells[:2], kit.replace(cells[1], name="again")], samples=3, name="again")
+    report = build([again], Wanted(rows=("paradigm",)))
+    assert "averaged over cells that are set alike (debate)" in terminal(report)
