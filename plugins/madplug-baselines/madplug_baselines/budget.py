@@ -17,6 +17,8 @@ MOST_TOLD = 6
 """Cells of which the usual calls are told."""
 AGENTS, ROUNDS, SAMPLES = range(1, 13), range(1, 11), range(1, 101)
 """The settings that are tried."""
+NEAR = 0.25
+"""Sizes with at most this share more or fewer calls are near."""
 ONCE: dict[str, Any] = {"attempts": 1, "retries": 0}
 """The options that say how often a reply is asked for, with which it is asked for once."""
 UNASKED = {"final": ("ask_if_unread", "recorded"), "extract": ("regex_then_llm", "regex"),
@@ -42,7 +44,7 @@ def add_calls(cli: click.Group) -> None:
             used = [i for i, name in enumerate(head) if not name.endswith("samples") or any(row[i] for row in rows)]
             click.echo(f"\nat about {calls} calls a debate that runs all its rounds (at most: if replies cannot be "
                        "read and are asked for again); a matched cell and a single answer choose none, and what has "
-                       "several agents or rounds keeps two:")
+                       "several agents or rounds keeps two; a size with a warning is left out if another is near:")
             click.echo(columns([[row[i] for i in used] for row in rows], [head[i] for i in used]))
         return resolved
 
@@ -61,11 +63,18 @@ def usually(cells: Sequence[Cell]) -> str:
 
 def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int | None, int, int]:
     """Agents, rounds, samples, calls of a debate and the most of them, nearest to a number of calls, then to what the
-    cell has.
+    cell has. A size of which components warn is taken only if none that is near has fewer warnings.
     """
-    best = min(candidates(cell), default=cell, key=lambda made: (
-        abs(expected(made) - calls), abs(made.wanted - cell.wanted), abs(made.rounds - cell.rounds)))
+    distances = [(abs(expected(made) - calls), made) for made in candidates(cell)] or [(0, cell)]
+    limit = max(NEAR * calls, min(distance for distance, _ in distances))
+    _, best = min(((distance, made) for distance, made in distances if distance <= limit), key=lambda found: (
+        warnings(found[1]), found[0], abs(found[1].wanted - cell.wanted), abs(found[1].rounds - cell.rounds)))
     return best.plan.agents, best.rounds, samples_of(best), expected(best), best.worst_calls(scored=False)
+
+
+def warnings(cell: Cell) -> int:
+    """Of how much the cell's components warn."""
+    return sum(1 for component in cell.components() for _ in component.warn(cell))
 
 
 def samples_of(cell: Cell) -> int | None:

@@ -1,6 +1,6 @@
 """Samples, steps and single answers, against a scripted model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 from madplug import (
     Agent,
     Casting,
+    CellFacts,
     Debate,
     DebateResult,
     Decision,
@@ -173,6 +174,21 @@ def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback_
     (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (12, 10, None, 120, 120))])
 def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
+
+
+@pytest.mark.parametrize(("least", "found"), [
+    (4, (4, 3, None, 12, 12)), (7, (7, 2, None, 14, 14)), (8, (3, 4, None, 12, 12))])
+def test_a_size_of_which_a_component_warns_is_left_out_if_another_is_near(least: int, found: tuple[int, ...]) -> None:
+    class Careful(Cot):
+        """Warns of few agents, and of itself."""
+
+        def warn(self, cell: CellFacts) -> Iterable[str]:
+            yield "this is slow"
+            if cell.wanted < least:
+                yield f"take {least} agents or more"
+
+    cell = debate_from("A B C", rounds=3).cell
+    assert nearest_settings(replace(cell, styles=[replace(cell.styles[0], style=Careful())]), 12) == found
 
 
 @pytest.mark.parametrize(("stated", "found"), [(True, (3, 3, None, 12, 25)),
