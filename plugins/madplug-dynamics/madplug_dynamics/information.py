@@ -28,7 +28,7 @@ class Entropy(Metric):
     """How much the voters' answers differ in each round, in bits: 0 when all are equal.
 
     Parts: `round_1`, `round_2`, ... and `last`. Shares are of the answers that could be read; where none could, the
-    entropy is 0. A mean over debates for a round is over those that reached it.
+    entropy is 0. A mean over debates for a round is over those with answers in it.
 
     Differs from the authors' code (MADC): per round, where the code adds up all rounds.
     """

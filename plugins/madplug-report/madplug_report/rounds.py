@@ -18,7 +18,7 @@ Keys = dict[int, str | None]
 
 @dataclass
 class Round:
-    """Sums over the debates that reached a round in which answers were to be given, read or not."""
+    """Sums over the debates with answers in a round: those in which some were to be given, read or not."""
 
     debates: int = 0
     entropy: float = 0.0

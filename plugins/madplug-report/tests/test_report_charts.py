@@ -164,6 +164,18 @@ def test_what_is_right_is_not_shown_where_it_cannot_be_judged(study, kit, judged
     assert ("wrong to right" in flips.svg, "not spelled as answers are" in flips.caption) == (judged, not judged)
 
 
+def test_debates_that_only_reviewed_in_a_round_are_not_counted_in_it_and_charts_say_so(study, kit):
+    def reviewed(d):
+        return d if d.cell == "a" else kit.replace(d, messages=tuple(
+            kit.replace(m, move="review", answer="", key=None) if m.round == 2 else m for m in d.messages))
+    report = build([study([kit.Drawn(name, rounds=3) for name in "ab"], samples=9, change=reviewed)])
+    with settings():
+        made = [lines.changes(report), lines.lone(report)]
+    assert [re.findall(r">n=(\d+)<", chart.svg)[-2:] for chart in made] == [["9", "18"], ["9", "18"]]
+    assert all(">round; n: debates with answers in it<" in chart.svg for chart in made)
+    assert all("ended earlier or only reviewed" in chart.caption for chart in made)
+
+
 @pytest.mark.parametrize(("cell", "repeats", "names", "there"), [
     ({"agents": 1, "rounds": 1}, 1, {"flips", "dynamics", "surface"}, False),  # nothing changes, and nobody agrees
     ({}, 2, {"repeats"}, False), ({}, 4, {"repeats"}, True),  # boxes need three

@@ -14,7 +14,8 @@ from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, 
 LINES = 6
 """More cells than this are shown as rows."""
 ABOUT = ("oracle", "unfinished", "samples")
-GOING = "A round's figure covers the debates that reached it, not those that ended earlier."
+GOING = ("A round's figure covers the debates that were to give answers in it, not those that ended earlier or only "
+         "reviewed.")
 
 
 def changes(report: Mapping[str, Any]) -> Chart | None:
@@ -107,9 +108,9 @@ def highest(values: Any) -> float:
 
 
 def _round_ticks(axes: Any, cells: Sequence[Mapping[str, Any]], most: int, start: int) -> None:
-    """Round numbers, and below each how many debates reached it."""
-    reached = [sum(r["debates"] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
+    """Round numbers, and below each how many debates were to give answers then."""
+    asked = [sum(r["debates"] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
     step = max(1, -(-(most - start + 1) // 5))
     shown = range(start, most + 1, step)
-    axes.set_xticks(list(shown), [f"{n}\nn={reached[n - 1]}" for n in shown])
-    axes.set_xlabel("round; n: debates that reached it")
+    axes.set_xticks(list(shown), [f"{n}\nn={asked[n - 1]}" for n in shown])
+    axes.set_xlabel("round; n: debates with answers in it")
