@@ -126,7 +126,7 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
 def test_what_was_sent_and_replied_is_found_by_the_keys_of_messages_and_of_what_is_behind_none(server):
     found = server.api(f"/0/debate?{DEBATE}")
     assert found["messages"][0]["spent"] == {
-        "calls": 1, "prompt": 100, "completion": 10, "cost_usd": 0.001, "seconds": 0.5, "retries": 0}
+        "calls": 1, "prompt": 100, "completion": 10, "cached": 0, "cost_usd": 0.001, "seconds": 0.5, "retries": 0}
     said, voted = server.api(f"/0/calls?keys={found['messages'][3]['calls'][0]},00ff,{found['behind'][2]['key']}")
     assert [m["text"] for m in said["messages"]] == ["You debate.", "prompt of message 3 of talked-out"]
     assert (said["reply"], voted["reply"], voted["round"]) == ("I say B.", "reply of vote 1", 2)
