@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from madplug.study import ResolvedStudy
     from madplug_ask.councils import Asked
 
+MOST_KEY = 60
+"""Characters of an answer that are shown of an agent that gave another than the debate's."""
+
 
 @click.command()
 @click.argument("question")
@@ -221,7 +224,7 @@ def answer_of(debate: DebateResult) -> str:
 
 
 def about(debate: DebateResult) -> Iterator[str]:
-    """Who agreed, or how the council decided, and what it cost."""
+    """Who gave or supports the answer, or how the council decided, and what it cost."""
     from madplug_ask.told import dissent
 
     decision = debate.decision
@@ -241,15 +244,32 @@ def about(debate: DebateResult) -> Iterator[str]:
 
 
 def _support(debate: DebateResult) -> str:
-    """How many agents end on the answer, or voted for it, and what the others end on."""
+    """How many agents gave the answer, or support it where some of them gave another, and what the rest answered."""
     decision = debate.decision
     assert decision is not None
-    latest = {m.agent: m.key for m in debate.messages if m.key is not None and not m.retracted}
-    voters = [a for a in debate.agents if a.persona.votes]
-    for_it = {vote.agent for vote in decision.votes if vote.valid and vote.weights.get(decision.key or "", 0) > 0}
-    agree = [a for a in voters if decision.key is not None and (latest.get(a.id) == decision.key or a.id in for_it)]
-    spoke = {m.agent for m in debate.messages}
-    others = [f"{safe(a.persona.name)}: {safe(latest.get(a.id) or ('no answer' if a.id in spoke else 'did not speak'))}"
-              for a in voters if a not in agree]
-    rule = "agreed" if decision.agreed else "decided by the fallback" if decision.fallback else "not agreed"
-    return "; ".join([f"{len(agree)} of {count(len(voters), 'agent')} gave it ({rule})", *others])
+    last = {m.agent: m.key for m in debate.messages if m.answers and not m.retracted}
+    voters = {a.id: safe(a.persona.name) for a in debate.agents if a.persona.votes}
+    gave = {id for id in voters if decision.key is not None and last.get(id) == decision.key}
+    backers = voters.keys() & {v.agent for v in decision.votes if v.valid and v.weights.get(decision.key or "", 0) > 0}
+    counted, verb = (gave, "gave") if backers <= gave else (backers, "supports" if len(backers) == 1 else "support")
+    rule = "decided by the fallback" if decision.fallback else "agreed" if decision.agreed else "not agreed"
+    head = f"{len(counted)} of {count(len(voters), 'agent')} {verb} it"
+    if decision.key is None:
+        head = rule
+    elif decision.votes or decision.fallback or not decision.reason:
+        head += f" ({rule})"
+    else:  # nobody voted: it was decided in another way
+        head = f"{safe(decision.reason)}; {head}"
+    against = [f"{name} supports it, but answered {_ending(debate, id, last)}" for id, name in voters.items()
+               if id in counted - gave and last.get(id) is not None]
+    others = [f"{name}: {_ending(debate, id, last)}" for id, name in voters.items() if id not in counted]
+    return "; ".join([head, *against, *others])
+
+
+def _ending(debate: DebateResult, id: int, last: Mapping[int | None, str | None]) -> str:
+    """The answer that an agent ended with. last: the key of each one's last answer, None where it was not read."""
+    if (key := last.get(id)) is not None:
+        line = " ".join(safe(key).split())
+        return line if len(line) <= MOST_KEY else f"{line[:MOST_KEY - 3]}..."
+    own = [m for m in debate.messages if m.agent == id]
+    return "did not speak" if not own else "no answer at the end" if any(m.key for m in own) else "no answer"
