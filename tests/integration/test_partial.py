@@ -31,7 +31,7 @@ def study(program, tmp_path):
 
 @pytest.mark.parametrize(("words", "first", "then"), [
     (("read", "runs/part", "question"), "Partial: Agent 2 failed (model 'dead'): ", "Decision [elbe]"),
-    (("read", "runs/part"), "partial: elbe", "madplug read DIR"),
+    (("read", "runs/part"), "Partial: Agent 2 failed (model 'dead'): ", "Decision [elbe]"),
     (("read", "runs/part", "--partial"), "partial: elbe", "1 of 1 debate"),
     (("status", "runs/part"), "partial", "1 done"),
     (("report", "runs/part"), "1 of them partial", "main")])

@@ -46,7 +46,7 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
 def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool, data: bool,
          traits: tuple[str, ...], every: bool, as_json: bool) -> None:
-    """Read the debates on a SAMPLE of the study in DIR, or list its debates.
+    """Read the debates on a SAMPLE of the study in DIR, or list its debates; an only one is shown in full.
 
     Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
     the cost; also while the study runs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,14 @@ class Wanted:
 
 
 def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
-    """Print the debates that are wanted: in full if a sample is named, otherwise one line each."""
+    """Print the debates that are wanted: in full if a sample is named or there is one only, otherwise one line each."""
     with open_study(folder) as study:
         cells = study.overview()
         names = [cell.cell for cell in cells]
         if wanted.cell is not None and wanted.cell not in names:
             raise UserError(f"--cell {wanted.cell}: {folder} has no such cell{nearest(wanted.cell, names)}; cells are "
                             f"{listed(names, near=wanted.cell) or 'not there yet'}")
+        wanted = _with_sample(study, folder, cells, wanted)
         cells = [cell for cell in cells if wanted.cell in (None, cell.cell)]
         _check(study, folder, cells, wanted)
         ids = (id for id in _ids(study, cells, wanted) if _in_repeat(id, wanted))
@@ -62,6 +63,17 @@ def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
             _print_list(found, cells, wanted, console)
         else:
             _print_in_full(study, found, wanted, console)
+
+
+def _with_sample(study: Reader, folder: Path, cells: Sequence[CellOverview], wanted: Wanted) -> Wanted:
+    """What is wanted, with the sample of a study's only debate. Raises `UserError` if a list cannot have it."""
+    only = sum(cell.done + cell.failed + cell.running for cell in cells) == 1 and study.fact("planned") in (None, 1)
+    if wanted.sample is None and only and not wanted.traits and not wanted.as_json:
+        return replace(wanted, sample=next(study.ids()).sample)
+    if wanted.sample is None and (wanted.prompts or wanted.data):
+        option = "--prompts" if wanted.prompts else "--data"
+        raise UserError(f"{option}: is for debates shown in full; name a SAMPLE: madplug read {folder} SAMPLE {option}")
+    return wanted
 
 
 def _ids(study: Reader, cells: Sequence[CellOverview], wanted: Wanted) -> Iterator[DebateId]:

@@ -153,6 +153,17 @@ def test_a_list_as_json_has_an_object_per_line_and_a_debate_is_its_outline(read,
     assert read(study, "q1").stdout.count("Question q1?") == 3  # of several cells and repeats each
 
 
+def test_the_only_debate_of_a_study_is_shown_in_full_but_not_where_a_list_was_asked_for(read, tmp_path):
+    folder = written(tmp_path / "s", debate("question"))
+    for words in ((), ("--data",), ("--prompts",), ("--cell", "c")):
+        assert "Round 1" in read(folder, *words, status=0).stdout
+    assert read(folder, "--wrong", status=0).stdout.endswith("madplug read DIR SAMPLE shows one in full\n")
+    assert set(json.loads(read(folder, "--json", status=0).stdout)) >= {"answer", "changes", "traits"}
+    with closing(open_recorder(folder)) as recorder:
+        wait_for(recorder.keep_fact("planned", 2))
+    assert read(folder, status=0).stdout.endswith("1 debate; madplug read DIR SAMPLE shows one in full\n")
+
+
 def test_text_of_a_model_is_inert(read, study):
     for words in ((), ("q10",)):
         shown = read(study, *words).stdout
@@ -173,6 +184,8 @@ def test_answers_are_coloured_on_a_terminal_and_nowhere_else(study):
 @pytest.mark.parametrize(("words", "said"), [
     (["q22"], "there is no debate on sample 'q22'; did you mean 'q2'?"), (["Q3"], "did you mean 'q3'?"),
     (["q2", "--cell", "d"], "in cell 'd'"),
+    (["--prompts"], "--prompts: is for debates shown in full; name a SAMPLE: madplug read "),
+    (["--data", "--cell", "d"], " SAMPLE --data"), (["--prompts", "--json"], "--prompts: is for debates shown in full"),
     (["q2", "--repeat", "7"], "with repeat 7"), (["--cell", "e"], "--cell e: "), (["--repeat", "-1"], "--repeat")])
 def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words, said):
     assert said in read(study, *words, status=2).stderr
