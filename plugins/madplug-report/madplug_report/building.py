@@ -21,6 +21,7 @@ from madplug_report.reading import Debates
 from madplug_report.spending import Tokenizer, paid, read_price, spend
 from madplug_report.studies import Study, open_studies
 
+SIZES = ("agents", "rounds")
 FEW = 30
 """With fewer samples a chart says that they are few."""
 
@@ -191,6 +192,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "fallback", (f"decided by a fallback: {', '.join(_fallen(cell) for cell in fallen[:6])}"
                            f"{more}; madplug read DIR --fallback lists them")
     yield from _left_out(cells)
+    yield from _unequal(report)
     yield from _excluded(report)
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
     alone = [c["cell"] for c in measured if compared and c["cell"] not in compared]
@@ -215,6 +217,25 @@ def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         left, of = sum(n for n, _ in counts), sum(n for _, n in counts)
         yield "left out", (f"{metric} has no score in {left:,} of {of:,} debates in {len(counts)} "
                            f"cell{'s' * (len(counts) != 1)}; its means leave them out")
+
+
+def _unequal(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Which cells made clearly more or fewer calls than the baseline, unless one of the two is a single call, or the
+    cell is matched to the baseline, or a sweep of agents or rounds makes them differ.
+    """
+    by_name = {c["cell"]: c for c in report["cells"]}
+    found: dict[str, list[str]] = {}
+    for entry in report["comparisons"]:
+        cell, base = by_name[entry["cell"]], by_name[entry["baseline"]]
+        swept = not cell["named"] and any(cell["factors"].get(name) != base["factors"].get(name) for name in SIZES)
+        alone = min(cell["calls"], base["calls"]) <= 1
+        if entry["why"] == "baseline" and not (swept or alone or cell["matched_to"] == base["cell"]) and (
+                not 0.8 <= cell["calls"] / base["calls"] <= 1.25):
+            found.setdefault(base["cell"], []).append(f"'{cell['label']}' {cell['calls']:.1f}")
+    for name, cells in found.items():
+        more = f" and {count(len(cells) - 6, 'more cell')}" if len(cells) > 6 else ""
+        yield "calls", (f"calls per debate differ: {', '.join(cells[:6])}{more}; baseline '{by_name[name]['label']}' "
+                        f"{by_name[name]['calls']:.1f}")
 
 
 def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -301,6 +301,18 @@ def test_matched_cells_are_compared_with_what_they_are_matched_to_in_one_family(
     assert min(c["p_holm"] for c in report["comparisons"]) == pytest.approx(min(1.0, 3 * min(ps)))
 
 
+def test_a_note_says_which_cells_made_more_or_fewer_calls_than_the_baseline_where_nobody_chose_that(study, kit):
+    def noted(*cells, name):
+        report = build([study(cells, samples=5, name=name)])
+        return [note["text"] for note in report["notes"] if note["about"] == "calls"]
+    base, matched = kit.Drawn("base", agents=4, rounds=3), {"match": {"cell": "base", "by": "tokens"}}
+    assert noted(base, kit.Drawn("more", agents=4, rounds=4), kit.Drawn("near", agents=5, rounds=3),
+                 kit.Drawn("fewer", agents=3, rounds=3), kit.Drawn("single", agents=1, rounds=1),
+                 kit.Drawn("matched", agents=25, rounds=1, table=matched), name="methods") == [
+        "calls per debate differ: 'more' 16.0, 'fewer' 9.0; baseline 'base' 12.0"]
+    assert noted(*kit.sweep(rounds=(2, 4)), name="sweep") == []
+
+
 def test_a_baseline_that_is_matched_to_another_cell_is_compared_with_it_once(study, kit):
     cells = [kit.Drawn("debate", skill=0.9), kit.Drawn("sc", agents=6, rounds=1, table={
         "match": {"cell": "debate", "by": "calls"}})]
