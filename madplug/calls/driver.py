@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -122,9 +123,10 @@ class StudyDriver:
         self.shares = bool(self.totals.calls or reuse)
         """Whether a debate that is run for the first time may need a call that was answered for another one, or
         before."""
-        self.paid = self.retries = self.in_flight = self.failed = self.ended = 0
-        """Of this run: replies that were paid for, attempts to be repeated, calls under way, debates that failed, and
-        debates that ended."""
+        self.paid = self.retries = self.in_flight = self.failed = 0
+        """Of this run: replies that were paid for, attempts to be repeated, calls under way, debates that failed."""
+        self.ended = Counter[str]()
+        """Debates of this run that ended, by cell."""
         self.problem = report
         self.warn = warn
         """Reports something that does not affect results."""
@@ -383,7 +385,7 @@ class StudyDriver:
             call(id, result)
         if id in self.open:
             self.open.discard(id)
-            self.ended += result is not None
+            self.ended[id.cell] += result is not None
             outcome: Literal["done", "failed", "stopped"] = (
                 "stopped" if result is None else "failed" if result.error else "done")
             self._emit(DebateFinished(id, outcome, result))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import NotRequired, TypedDict
 
+from madplug.component import nested_in
 from madplug.errors import UserError, listed
 from madplug.rows import plain
 from madplug.store import SCOPE, Reader, Recorder, Scope
@@ -108,21 +109,24 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
         yield f"the price of {listed(dearer)} has changed; calls on record keep what they cost"
 
 
-def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
-    """Warn of plugins whose version or code has changed since the study began."""
+def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> dict[str, set[str]]:
+    """Warnings of components of debates on record that have changed since, each with the cells that use it."""
     from madplug.registry.offers import versions  # components need not be imported to read a manifest
 
-    if not _finished(recorder):
-        return
-    old = read_manifest(folder)["components"]
+    plan, old, finished = resolved.plan, read_manifest(folder)["components"], _finished(recorder)
+    found: dict[str, set[str]] = {}
+    used = {cell.slug: {f"{own.kind} {own.full_name}" for own in [*cell.components(), *(
+        own for name in cell.channels.values() for own in (plan.models[name], *nested_in(plan.models[name])))]}
+        for cell in plan.cells}
     for name, new in versions(resolved.offers.values()).items():
-        was = {**new, **old.get(name, {})}
-        if was != new:
+        was, cells = {**new, **old.get(name, {})}, {slug for slug, own in used.items() if name in own}
+        if was != new and cells & finished:
             before, after = (f"{one['distribution']} {one['version']:.20}" for one in (was, new))
-            yield (f"{name} was {before} when this study began and is {after} now; " if before != after else
-                   f"{name}: the code of {after} has changed since this study began; ") + (
-                       "debates on record are scored again" if name.startswith("metric ") else
-                       "debates on record stay as they are, and may not be comparable with new ones")
+            text = (f"{name} was {before} when this study began and is {after} now; " if before != after else
+                    f"{name}: the code of {after} has changed since this study began; ")
+            found[text + ("debates on record are scored again" if name.startswith("metric ") else "debates on record "
+                          "stay as they are, and may not be comparable with new ones")] = cells
+    return found
 
 
 def prices(resolved: ResolvedStudy) -> dict[str, Any]:

@@ -71,8 +71,8 @@ class StudyRun:
         driver, opening = self.driver, self.worker.gateway.opening
         waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
         tokens = sum(quota.tokens for quota in driver.quotas.values())
-        return Progress(driver.paid, driver.in_flight, driver.retries, tokens, driver.totals.cost_usd, driver.ended,
-                        waiting)
+        return Progress(driver.paid, driver.in_flight, driver.retries, tokens, driver.totals.cost_usd,
+                        driver.ended.total(), waiting)
 
     def problem(self, text: str) -> None:
         """Record a problem of the study, which goes on."""

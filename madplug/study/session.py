@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,8 @@ class Session:
         """What the user should know before the run."""
         self.interrupted = False
         self.recorder: Recorder
-        self._edited: Sequence[str] = ()
-        """Of what changed since the study began, what debates depend on: metrics score those on record again."""
+        self._edited: Mapping[str, Collection[str]] = {}
+        """What changed since the study began and debates on record depend on, with the cells that use it."""
         self._log: Any = None
         self._traced = traced
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -66,8 +66,8 @@ class Session:
             try:
                 spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
                 same = [*check_same_study(resolved, self.recorder, folder)]
-                edited = [*edited_components(resolved, self.recorder, folder)]
-                self._edited = [text for text in edited if not text.startswith(f"{Metric.kind} ")]
+                edited = edited_components(resolved, self.recorder, folder)
+                self._edited = {text: cells for text, cells in edited.items() if not text.startswith(f"{Metric.kind} ")}
                 self.warnings = [*same, *edited, *spoiled]
                 write_provenance(resolved, folder)
                 self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))
@@ -131,8 +131,8 @@ class Session:
                 stop()
             try:
                 summary = await run.run()
-                if run.driver.ended and self._edited:
-                    await self.recorder.keep_fact(EDITED, [*dict.fromkeys([*self.recorder.edited(), *self._edited])])
+                if mixed := [text for text, cells in self._edited.items() if any(run.driver.ended[c] for c in cells)]:
+                    await self.recorder.keep_fact(EDITED, [*dict.fromkeys([*self.recorder.edited(), *mixed])])
                 return self._conclude(summary)
             except StudyError as error:
                 with suppress(OSError):  # the log lies on the same disk

@@ -99,6 +99,20 @@ def madplug_register_components():
     assert kept[2] == kept[1]
 
 
+def test_an_edit_stays_on_record_only_if_debates_of_before_and_after_depend_on_it(program, write, mine, tmp_path):
+    cells = [TEXT, *(f'[[cells]]\nname = "{name}"\ndebate = {{{own}}}\n' for name, own in (
+        ("a", "rounds = 1"), ("b", 'decision = "kit.last_round"'), ("c", "rounds = 1, agents = 1")))]
+    kept = []
+    program("run", write("".join(cells[:2])))
+    mine.write_text(MINE.replace("the first", "the other"))
+    for n, repeats in ((3, 1), (4, 1), (4, 2)):
+        done = program("run", write("".join(cells[:n])), "--set", f"repeats={repeats}")
+        assert (done.returncode, "decision mine.py:Firmest was mine.py" in done.stderr) == (0, True)
+        with open_study(tmp_path / "runs/study") as study:
+            kept.append([text.partition(" was ")[0] for text in study.edited()])
+    assert kept == [[], ["decision mine.py:Firmest"], ["decision mine.py:Firmest"]]
+
+
 def test_the_expanded_run_file_finds_it_and_the_study_is_the_same_in_any_folder(program, write, mine, tmp_path):
     program("run", write(TEXT))
     assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
