@@ -196,7 +196,8 @@ class _Page:
         yield Text("Changes of mind", style="bold")
         for change in self.debate.changes:
             yield Text.assemble(f"  round {change.round}: {self.names[change.agent]} went from ",
-                                self.chip(change.before), " to ", self.chip(change.after), self.cause(change))
+                                self.chip(change.before), " to ", self.chip(change.after), self.cause(change),
+                                self.altered(change))
 
     def cause(self, change: Change) -> str:
         """Whose answer an agent had been shown when it changed its mind."""
@@ -207,6 +208,11 @@ class _Page:
         if change.formerly:
             return ", an earlier answer of its own, which no other agent that it was shown gave"
         return ", an answer that nothing it was shown gave" if self.by_id[change.message].seen else ""
+
+    def altered(self, change: Change) -> str:
+        """That the agent was shown messages otherwise than they are on record."""
+        some = self.by_id[change.message].altered
+        return "; some of what it was shown reached it in a changed form" if some else ""
 
     def end(self) -> Iterator[Text]:
         """The decision, the votes and the cost."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -80,6 +81,13 @@ def test_an_answer_is_that_of_agents_whose_latest_shown_one_it_was(read, tmp_pat
                 for i, key in enumerate(keys)]
     shown = read(written(tmp_path / "s", debate("q", messages=tuple(messages))), "q").stdout
     assert f"  round 3: Ann went from [B] wrong to [A] right{told}\n" in shown
+
+
+def test_that_messages_were_changed_on_their_way_to_an_agent_that_changed_its_mind_is_told(read, tmp_path):
+    made = debate("q")
+    messages = tuple(replace(m, altered=(1, 2)) if m.round == 2 else m for m in made.messages)
+    shown = read(written(tmp_path / "s", replace(made, messages=messages)), "q").stdout
+    assert "which it was shown; some of what it was shown reached it in a changed form\n" in shown
 
 
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):

@@ -168,10 +168,12 @@ def test_from_the_study_to_the_prompt_behind_a_change_of_mind_and_to_another_cel
     ("ABB BAB A", r" after being shown Ben, who said so\."),
     ("BAA BBB A", r", once the answer of Ben and Cleo, but no longer of any agent that it was shown\."),
     ("ABB BBB A", r", an earlier answer of its own, which no other agent that it was shown gave\."),
-    ("BBB BBB A", r", which no message that it was shown had said\.")])
+    ("BBB BBB A", r", which no message that it was shown had said\."),
+    ("ABB BAB A", r" after being shown Ben, who said so; some of what it was shown reached it in a changed form\.")])
 def test_a_change_of_mind_names_the_agents_whose_latest_shown_answer_it_was(kit, look, keys, told):
     made = kit.debate("plain", "long", keys=[[*row.ljust(3, "C")] for row in keys.split()])
-    messages = tuple(replace(m, seen=tuple(range(m.id))) if m.round == 3 else m for m in made.messages)
+    altered = (1,) if "changed form" in told else ()
+    messages = tuple(replace(m, seen=tuple(range(m.id)), altered=altered) if m.round == 3 else m for m in made.messages)
     page = look("#/debate/0/plain/0/long", replace(made, messages=messages))
     change = page.locator(".story li").filter(has_text="round 3 Ada")
     expect(change).to_contain_text(re.compile(r"to A\s?✓ \(right\)" + told))

@@ -217,7 +217,8 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
     <ol class="plain">${found.map((c) => html`<li key=${c.message}>
       <span class="quiet small">round ${c.round}</span> <b>${namesOf(debate, [c.agent])}</b> went from <${Chip} answer=${answers.get(c.before)} /> to <${
       Chip} answer=${answers.get(c.after)} />${c.agents.length ? html` after being shown ${namesOf(debate, c.agents)}, who said so`
-      : causeOf(debate, c, debate.messages[at.get(c.message) - 1].seen)}.
+      : causeOf(debate, c, debate.messages[at.get(c.message) - 1].seen)}${
+        debate.messages[at.get(c.message) - 1].altered.length > 0 && '; some of what it was shown reached it in a changed form'}.
       ${jump && html` <button type="button" class="link" onClick=${() => jump(c.message)}>its message</button>`}
       ${open && html` <button type="button" class="link" onClick=${() => open(c.message)}>${
         debate.messages[at.get(c.message) - 1].calls.length ? 'the prompt it saw' : 'what it saw'}</button>`}</li>`)}</ol>
