@@ -78,8 +78,9 @@ class Quota:
 
     async def _wait_changed(self, seconds: float, interruptible: Interruptible) -> None:
         self._changed.clear()
-        with suppress(asyncio.TimeoutError, TimeoutError):
-            await asyncio.wait_for(interruptible(self._changed.wait()), max(seconds, 0))
+        if seconds > 0:  # else the wait would be cancelled before it began, and its coroutine never awaited
+            with suppress(asyncio.TimeoutError, TimeoutError):
+                await asyncio.wait_for(interruptible(self._changed.wait()), seconds)
 
     def end_probe(self) -> None:
         """Let another caller try the endpoint."""

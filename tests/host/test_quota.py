@@ -1,6 +1,7 @@
 """Rates, and an endpoint that cannot be reached: on a clock that jumps, so that minutes cost nothing."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -143,6 +144,17 @@ def test_an_endpoint_that_never_comes_back_fails_its_debates_after_the_deadline(
     played, cell, _ = study(8, monkeypatch, down_for(10**9), max_in_flight=4, deadline=0.2)
     assert cell["failed"] == 8
     assert "model 'model': gave up after 0.2 s (deadline): connection refused" in played.result.error
+
+
+def test_patience_may_end_between_looking_at_the_clock_and_waiting(monkeypatch):
+    async def main():
+        quota = Quota(ModelOptions())
+        quota.down, quota.why, quota._prober = True, "refused", caller("another")
+        monkeypatch.setattr("madplug.calls.quota.time", SimpleNamespace(monotonic=iter([0.0, 0.9, 1.1, 1.2]).__next__))
+        with pytest.raises(UnreachableError, match="refused"):
+            await quota.wait_reachable(caller("one"), 1.0, uninterrupted)
+
+    on_virtual_clock(main())
 
 
 def test_a_stop_ends_all_waiting_for_an_endpoint_at_once_even_while_one_caller_is_trying_it():
