@@ -86,7 +86,8 @@ def madplug_register_components():
     done = madplug("run", write(text))
     edited = "the code of madplug-mine 1.0 has changed since this study began"
     told = " ".join(done.stderr.split())
-    assert f"decision mine.firmest: {edited}; debates on record stay as they are, and may not be comparable" in told
+    assert f"decision mine.firmest: {edited}; debates on record stay as they are, and may not be comparable " \
+           "with new ones; with another --output all are new" in told
     assert f"metric mine.half: {edited}; debates on record are scored again" in told
     assert summary(tmp_path)["cells"][0]["metrics"]["mine.half"]["mean"] == 0.75
     kept = []

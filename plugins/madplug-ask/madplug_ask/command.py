@@ -185,16 +185,20 @@ def _by_key(settings: tuple[str, ...]) -> Mapping[str, Any]:
 
 
 def conclude(result: StudyResult, *, quiet: bool) -> int:
-    """Print the answer to standard output, and what there is to say about it; return the exit status."""
+    """Print the answer to standard output, and what there is to say about it; return the exit status.
+
+    Where there is no answer, that is said on standard error.
+    """
     from madplug_ask.told import failed_chairs, missing
 
-    debates = result.debates()
+    debates, unanswered = result.debates(), True
     if debates and debates[0].decision is not None and not debates[0].error:
+        unanswered = debates[0].decision.key is None
         if not quiet:
             click.secho("\nAnswer", fg="cyan", err=True)
         for line in missing(debates[0]):
             click.echo(f"partial: not heard: {safe(line)}", err=quiet)
-        click.echo(answer_of(debates[0]))
+        click.echo(answer_of(debates[0]), err=unanswered)
         if not quiet:
             for line in about(debates[0]):
                 click.echo(line, err=True)
@@ -207,8 +211,9 @@ def conclude(result: StudyResult, *, quiet: bool) -> int:
         if debates and failed_chairs(debates[0]):
             click.echo("to pay for a chair alone, ask again with another --chair and --set "
                        f"'reuse=[\"{result.folder}\"]'", err=True)
-    return 0 if result.status == "finished" and not result.summary["problems"] else \
-        3 if result.summary["ending"] == "limit" else 1
+    if result.summary["ending"] == "limit":
+        return 3
+    return 1 if unanswered or result.status != "finished" or result.summary["problems"] else 0
 
 
 def answer_of(debate: DebateResult) -> str:
@@ -255,7 +260,7 @@ def _support(debate: DebateResult) -> str:
     rule = "decided by the fallback" if decision.fallback else "agreed" if decision.agreed else "not agreed"
     head = f"{len(counted)} of {count(len(voters), 'agent')} {verb} it"
     if decision.key is None:
-        head = rule
+        head = "undecided"
     elif decision.votes or decision.fallback or not decision.reason:
         head += f" ({rule})"
     else:  # nobody voted: it was decided in another way

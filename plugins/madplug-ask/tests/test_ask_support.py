@@ -30,7 +30,7 @@ def support(said, decision):
     ("B B D", Decision("B", agreed=True), "2 of 3 agents gave it (agreed); Agent 3: D"),
     ("D - D", Decision("B", agreed=True, reason="the judge"),
      "the judge; 0 of 3 agents gave it; Agent 1: D; Agent 2: no answer; Agent 3: D"),
-    ("D B -", Decision.undecided("a tie"), "not agreed; Agent 1: D; Agent 2: B; Agent 3: no answer"),
+    ("D B -", Decision.undecided("a tie"), "undecided; Agent 1: D; Agent 2: B; Agent 3: no answer"),
     (f"{'x' * 61} B B", Decision("B", votes=FOR_B), f"2 of 3 agents gave it (not agreed); Agent 1: {'x' * 57}...")],
     ids=["gave", "supports one and wrote another", "supports without an answer", "supports another's", "not counted",
          "unread at the end",
