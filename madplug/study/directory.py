@@ -124,8 +124,8 @@ def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path)
             before, after = (f"{one['distribution']} {one['version']:.20}" for one in (was, new))
             text = (f"{name} was {before} when this study began and is {after} now; " if before != after else
                     f"{name}: the code of {after} has changed since this study began; ")
-            told = ("are scored again" if name.startswith("metric ") else "stay as they are, and may not be comparable with "
-                    "new ones; with another --output all are new")
+            told = ("are scored again" if name.startswith("metric ") else "stay as they are, and may not be comparable "
+                    "with new ones; with another --output all are new")
             found[f"{text}debates on record {told}"] = cells
     return found
 
