@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Message, Options, Reply, Style, Turn, TurnOrder
+from madplug import CellFacts, Message, Options, Reply, Style, Turn, TurnOrder
 from madplug_council.ballots import HEADING, read_ranking
 from madplug_personas.names import NOBODY
 from madplug_prompting.prompts import Chat, fill, letter, question_parts, user
@@ -53,6 +53,17 @@ class Stages(TurnOrder):
     def by_move(self, agents: int, round: int) -> Mapping[str, int]:
         """All seats, for the move of the round."""
         return {self.move(round): agents}
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """The last rounds ask for the same again, and what they replace has changed nothing."""
+        move, first = self.move(cell.rounds), cell.rounds
+        while first > 1 and self.move(first - 1) == move:
+            first -= 1
+        again = "reviews of the same answers" if move == REVIEW else "opinions without showing any"
+        voted = move == OPINION and not any(isinstance(bound.style, Opinion) for bound in cell.styles)
+        if first < cell.rounds and move != REVISION and not voted:
+            yield (f"round {first + 1} repeats the {again}, and a council counts only the last ones: those before are "
+                   f"paid for and change nothing; debate.rounds = {first}")
 
     def move(self, round: int) -> str:
         """What seats are asked for in a round."""

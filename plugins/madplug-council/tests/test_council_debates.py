@@ -256,3 +256,30 @@ def test_a_wrong_key_fails_a_study_unless_the_run_file_says_otherwise():
 
     with pytest.raises(AssertionError, match="a wrong key"):
         play(styles=[Opinion()], turns=Stages(), decision=Best(), replies=reply)
+
+
+@pytest.mark.parametrize(("paradigm", "rounds", "told"), [
+    ("ranked", 2, None), ("ranked", 3, "round 3 repeats the reviews of the same answers"),
+    ("ranked", 5, "debate.rounds = 2"), ("dialectic", 4, None), ("dialectic", 5, "debate.rounds = 4"),
+    ("selected", 2, "round 2 repeats the opinions without showing any"), ("delphi", 5, None), ("jury", 2, None)])
+def test_rounds_that_only_replace_what_others_have_cost_are_told_before_they_are_paid(program, paradigm, rounds, told):
+    with open("study.toml", "w") as file:
+        file.write(f"""
+[dataset]
+use = "files.table"
+path = "rows.jsonl"
+[models.m]
+use = "openai.chat"
+model = "m"
+[answers]
+use = "answers.yesno"
+[debate]
+models = ["m"]
+paradigm = "council.{paradigm}"
+agents = 3
+rounds = {rounds}
+""")
+    with open("rows.jsonl", "w") as file:
+        file.write('{"id": "q", "question": "So?", "reference": "yes"}\n')
+    said = program("check", "study.toml", "--calls", 9, status=0).stdout
+    assert [told in line for line in said.splitlines() if "council.stages: " in line] == [True] * (told is not None)
