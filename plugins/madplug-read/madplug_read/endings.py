@@ -27,21 +27,25 @@ _TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 
 
 def told(folder: Path) -> Iterator[str]:
-    """How many debates failed, and a sentence for each cell, with the commonest reason; those with most come first."""
+    """How many debates failed, and a sentence for the cells of each commonest reason; those with most come first."""
     with open_study(folder) as study:
         cells = study.overview()
         if failed := sum(cell.failed for cell in cells):
             yield f"{count(failed, 'debate')} failed; madplug read {shlex.quote(str(folder))} --failed lists them"
         for name, (what, has) in _TOLD.items():
             found = sorted((c for c in cells if getattr(c, name)), key=lambda c: -getattr(c, name))
+            cells_of: dict[str, list[str]] = {}
             for cell in found[:MOST_CELLS]:
                 rows = (row for row in study.figures(cell.cell) if has(row))
                 ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
                 reasons = Counter(_reason(debate, name) for id in ids if (debate := study.result(id)))
                 most = "" if len(reasons) == 1 else "most often "
                 why = "".join(f" ({most}{reason})" for reason, _ in reasons.most_common(1))
-                many = f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'"
-                yield f"{what.format(many)}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
+                cells_of.setdefault(why, []).append(
+                    f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'")
+            for why, (*most_of, last) in cells_of.items():
+                many = what.format(f"{', '.join(most_of)} and {last}" if most_of else last)
+                yield f"{many}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
             if len(found) > MOST_CELLS:
                 yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")
     yield from _unscored(beside(folder, "summary.json").get("cells", ()))

@@ -179,18 +179,14 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they have no score"
     for cell in cells:
-        if cell["malformed"]:
-            yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot, "
-                                "or another reply that the method reads, could not be read; madplug read DIR --unread "
-                                "lists them, and those with an unread final answer")
         if cell["mixed"]:
             yield "mixed", (f"scores of '{cell['label']}' were made by different versions of "
                             f"{', '.join(cell['mixed'])}; madplug rescore DIR makes all of them again")
-    fallen = [c for c in cells if c["outcomes"]["fallback"]]
-    if fallen:
-        more = f" and {count(len(fallen) - 6, 'more cell')}" if len(fallen) > 6 else ""
-        yield "fallback", (f"decided by a fallback: {', '.join(_fallen(cell) for cell in fallen[:6])}"
-                           f"{more}; madplug read DIR --fallback lists them")
+    if unread := _debates([(cell["malformed"], cell) for cell in cells]):
+        yield "malformed", (f"in {unread} a ballot, or another reply that the method reads, could not be read; madplug "
+                            "read DIR --unread lists them, and those with an unread final answer")
+    if fallen := _debates([(cell["outcomes"]["fallback"], cell) for cell in cells]):
+        yield "fallback", f"decided by a fallback: {fallen}; madplug read DIR --fallback lists them"
     yield from _left_out(cells)
     yield from _unequal(report)
     yield from _excluded(report)
@@ -201,8 +197,10 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                         "--baseline CELL compares across models")
 
 
-def _fallen(cell: Mapping[str, Any]) -> str:
-    return f"{cell['outcomes']['fallback']} of {cell['debates']} debates of '{cell['label']}'"
+def _debates(found: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
+    """How many debates of each cell, in words; nothing if there are none."""
+    some = [f"{n} of {cell['debates']} debates of '{cell['label']}'" for n, cell in found if n]
+    return ", ".join(some[:6]) + (f" and {count(len(some) - 6, 'more cell')}" if len(some) > 6 else "")
 
 
 def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
