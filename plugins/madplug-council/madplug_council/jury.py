@@ -17,11 +17,10 @@ from madplug import (
     Plan,
     Reply,
     Sample,
-    Style,
     Turn,
     Vote,
 )
-from madplug_council.stages import OPINION, RoleOptions, as_asked, seat
+from madplug_council.stages import OPINION, RoleOptions, SeatStyle, as_asked, seat
 from madplug_prompting.prompts import fill, question_parts, user
 from madplug_prompting.replies import read_json, read_share, spoken
 
@@ -40,7 +39,7 @@ class BallotOptions(RoleOptions):
         "if you cannot judge it."), description="prompt. {question}: the claim and, if given, the criteria")
 
 
-class Ballot(Style):
+class Ballot(SeatStyle):
     """A juror votes yes, no or abstains, with a confidence and one reason.
 
     A vote that cannot be read is an abstention, marked as such in the message's data. It goes with `answers.yesno`.
@@ -57,6 +56,10 @@ class Ballot(Style):
         answers: AnswerFormat | None = cell.answers
         if answers is not None and None in [answers.canonical(vote, Sample("", "")) for vote in VOTES[:2]]:
             yield f'votes are yes or no, which {answers.full_name} cannot read; use answers = "answers.yesno"'
+
+    def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
+        """None."""
+        return []
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import CellFacts, Message, Options, Reply, Style, Turn, TurnOrder
+from madplug import CellFacts, Message, Options, Reply, Style, Turn, TurnOrder, hookimpl
 from madplug_council.ballots import HEADING, read_ranking
 from madplug_personas.names import NOBODY
 from madplug_prompting.prompts import Chat, fill, letter, question_parts, user
@@ -74,6 +75,21 @@ class Stages(TurnOrder):
         return 1
 
 
+class SeatStyle(Style):
+    """A style whose turns are shown, of the view, what is in their prompts, so that the record says just that."""
+
+    @abstractmethod
+    def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
+        """The messages that are in the prompt, in the order of the view."""
+
+    @hookimpl(wrapper=True)
+    def madplug_view(self, debate: Debate, turn: Turn) -> Generator[None, Sequence[Message], Sequence[Message]]:
+        """What is used, in a turn that this style writes."""
+        view = yield
+        writer = next((bound.style for bound in debate.cell.styles if bound.takes(turn.agent, turn)), None)
+        return self.used(debate, turn, view) if writer is self else view
+
+
 class ItemOptions(Options):
     """How an answer is shown."""
 
@@ -103,7 +119,7 @@ class OpinionOptions(ItemOptions, RoleOptions):
                            description="prompt: the critiques in a revision. {label}; {reviews}")
 
 
-class Opinion(Style):
+class Opinion(SeatStyle):
     """A seat answers the question as it is asked; without a system message, unless its persona has a character.
 
     With an answer format that asks for nothing (`council.three_stages` has `answers.free` without an instruction), the
@@ -127,11 +143,21 @@ class Opinion(Style):
         said = await debate.ask(as_asked(debate, turn.agent, self.options, text), agent=turn.agent, purpose="discuss")
         return Reply(spoken(said.text))
 
+    def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
+        """In a revision, the latest answers and the reviews of the round before."""
+        if turn.move != REVISION:
+            return []
+        found = {m.id for m in (*latest(view), *self._reviews(debate, view))}
+        return [m for m in view if m.id in found]
+
+    def _reviews(self, debate: Debate, view: Sequence[Message]) -> list[Message]:
+        return [m for m in view if m.move == REVIEW and m.round == debate.round - 1]
+
     def _shown(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> dict[str, object]:
         found = latest(view)
         labels = {m.agent: letter(i) for i, m in enumerate(found)}
         own = next((m.content for m in found if m.agent == turn.agent), "")
-        reviews = [relabelled(m, labels) for m in view if m.move == REVIEW and m.round == debate.round - 1]
+        reviews = [relabelled(m, labels) for m in self._reviews(debate, view)]
         critiques = fill(self.options.critiques, label=labels.get(turn.agent.id, ""), reviews="\n\n".join(reviews))
         return {"own": own, "critiques": critiques if reviews else "",
                 "answers": under_letters(self.options.item, [m for m in found if m.agent != turn.agent], labels)}
@@ -166,7 +192,7 @@ class ReviewOptions(ItemOptions):
         "the best first."), description="prompt, after a reply whose ranking could not be read")
 
 
-class Review(Style):
+class Review(SeatStyle):
     """A seat reviews all answers under letters, without names, and ranks them.
 
     Read is what follows the last `FINAL RANKING:`; the first mention of a letter counts, and an unknown one keeps its
@@ -190,8 +216,8 @@ class Review(Style):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call, and more while the ranking cannot be read."""
-        found = latest(view)
-        shown = [m for m in found if self.options.own == "include" or m.agent != turn.agent]
+        shown = self._reviewed(turn, view)
+        found = {m.agent for m in (*shown, *latest(debate.transcript.by(turn.agent)))}
         if self.options.labels == "shuffled":
             debate.rng(f"council.review:{debate.round}:{turn.agent.id}").shuffle(shown)
         labels = {letter(i): m.agent for i, m in enumerate(shown) if m.agent is not None}
@@ -213,6 +239,15 @@ class Review(Style):
         unparsed = {"unparsed": True} if ranked and not ranking else {}
         return Reply(said, answers=False, data={
             "council": {"labels": labels, "ranking": ranking, "odd": odd, **unparsed}})
+
+
+    def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
+        """The answers that are reviewed."""
+        found = {m.id for m in self._reviewed(turn, view)}
+        return [m for m in view if m.id in found]
+
+    def _reviewed(self, turn: Turn, view: Sequence[Message]) -> list[Message]:
+        return [m for m in latest(view) if self.options.own == "include" or m.agent != turn.agent]
 
 
 def latest(view: Sequence[Message]) -> list[Message]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import count
 
 import pytest
 
@@ -256,6 +257,27 @@ def test_a_wrong_key_fails_a_study_unless_the_run_file_says_otherwise():
 
     with pytest.raises(AssertionError, match="a wrong key"):
         play(styles=[Opinion()], turns=Stages(), decision=Best(), replies=reply)
+
+
+@pytest.mark.parametrize(("paradigm", "more", "shown"), [
+    ("dialectic", "", [0, 3, 6, 3]), ("delphi", "", [0, 3, 3]), ("ranked", "rounds = 3", [0, 3, 3]),
+    ("ranked", 'styles = ["council.opinion", {use = "council.review", own = "exclude", rank_from = 3}]', [0, 2]),
+    ("selected", "rounds = 2", [0, 0]), ("jury", "rounds = 2", [0, 0])])
+def test_what_a_seat_was_shown_is_what_its_prompt_has(run_debate, paradigm, more, shown):
+    numbers = count()
+
+    def reply(request):
+        said = f"Statement {next(numbers)}."
+        return f"{said}\nFINAL RANKING:\n1. Answer A\n2. Answer B" if request.purpose == "review" else said
+
+    result, requests, _ = run_debate(f'paradigm = "council.{paradigm}"\nagents = 3\n{more}', reply,
+                                     answers="yesno", choices=None, reference="yes")
+    said = {m.id: re.search(r"Statement \d+\.", m.content)[0] for m in result.messages}
+    for message, request in zip(result.messages, requests, strict=False):
+        prompt = request.messages[-1]["content"]
+        assert set(message.seen) == {id for id, text in said.items() if text in prompt}
+        assert ("Then rank them" in prompt) is (message.move == "review")
+    assert [len(m.seen) for m in result.messages] == [n for n in shown for _ in range(3)]
 
 
 @pytest.mark.parametrize(("paradigm", "rounds", "told"), [
