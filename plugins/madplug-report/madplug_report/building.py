@@ -83,6 +83,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         "factors": [{"name": f.name, "key": f.key, "levels": list(f.levels)} for f in factors.factors],
         "level": LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
         "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
+        "other_samples": compared.others([study.title for study in studies]),
         "spread": wanted.spread, "spread_of": SPREADS[wanted.spread], "worst": wanted.worst,
         "pivots": pivots(analysis, layout, compared.found), "marginals": marginals(analysis, layout.families),
         "paid": paid(analysis, every=not wanted.cells), "prices": [asdict(price) for price in prices],
@@ -190,6 +191,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _left_out(cells)
     yield from _unequal(report)
     yield from _excluded(report)
+    yield from _other_samples(report["other_samples"])
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
     alone = [c["cell"] for c in measured if compared and c["cell"] not in compared]
     if alone:
@@ -244,6 +246,15 @@ def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for (base, reason), names in by_reason.items():
         some = ", ".join(f"'{n}'" for n in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield "not compared", f"not compared with '{labels[base]}': {some}: {reason}"
+
+
+def _other_samples(found: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """How many samples of one id were left out of comparisons of two studies."""
+    for left in found:
+        have, are = ("samples have", "are") if left["samples"] > 1 else ("sample has", "is")
+        yield "other samples", (f"{left['samples']:,} {have} another question, other references or other columns in "
+                                f"'{left['study']}' than in '{left['baseline']}' and {are} left out where cells of the "
+                                "two are compared; run, or decide, the older of the two again")
 
 
 def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

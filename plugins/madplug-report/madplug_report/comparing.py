@@ -29,6 +29,7 @@ class Comparisons:
         self._analysis = analysis
         self.found: list[dict[str, Any]] = []
         self.left: list[dict[str, str]] = []
+        self._others: dict[tuple[int, int], set[int]] = {}
         self._wait: list[tuple[int, NDArray[np.float64]]] = []
         for group in analysis.groups:
             for i in group.cells if group.baseline is not None else ():
@@ -52,6 +53,7 @@ class Comparisons:
         if not len(differences):
             self.left.append({**names, "reason": self._why_not(i, j)})
             return
+        self._leave_out(i, j)
         entry = {**names, "why": why, "metric": self._analysis.metric_of[j], **compared(differences, binary),
                  **self._effects(i, j, differences)}
         if entry["test"] == MCNEMAR and not intervals.enough_differ(differences):
@@ -66,6 +68,20 @@ class Comparisons:
         a, b = self._analysis.scores(metric, i), self._analysis.scores(metric, j)
         _, at, other_at = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
         return a, b, at, other_at
+
+    def _leave_out(self, i: int, j: int) -> None:
+        """Keep which samples of one id are in cells of two studies but are not the same."""
+        one, two = sorted(self._analysis.debates.cells[c].study for c in (i, j))
+        if one == two:
+            return
+        a, b, at, _ = self._pair(i, j)
+        mine, theirs, both = ({*self._analysis.debates.sample_names[ids].tolist()} for ids in (a.ids, b.ids, a.ids[at]))
+        self._others.setdefault((one, two), set()).update(mine & theirs - both)
+
+    def others(self, studies: Sequence[str]) -> list[dict[str, Any]]:
+        """How many samples of one id were left out of comparisons of two studies, because they are not the same."""
+        return [{"study": studies[two], "baseline": studies[one], "samples": len(names)}
+                for (one, two), names in self._others.items() if names]
 
     def _differences(self, i: int, j: int) -> tuple[NDArray[np.float64], bool]:
         """Differences on the samples both have, and whether each is of one right or wrong debate against another."""
@@ -93,7 +109,7 @@ class Comparisons:
             what = f"the metric '{metric}'" if metric else "a score"
             return f"no debate has {what}" if len(analysis.rows(i)) else "no debate has ended"
         names = [{*analysis.debates.sample_names[analysis.scores(metric, c).ids]} for c in (i, j)]
-        return "other data: the ids are the same, the questions are not" if names[0] & names[1] else \
+        return "other data: the ids are the same, the questions or references are not" if names[0] & names[1] else \
             "other data: no sample is in both"
 
 

@@ -48,6 +48,9 @@ class _Sample(msgspec.Struct, gc=False):
     metadata: _Metadata = _Metadata()
 
 
+_SAMPLE = msgspec.json.Decoder(_Sample).decode
+
+
 class _Persona(msgspec.Struct, gc=False):
     role: str = ""
     votes: bool = True
@@ -91,7 +94,7 @@ class _Tokens(msgspec.Struct, gc=False):
 class _Debate(msgspec.Struct, gc=False):
     cell: str
     repeat: int
-    sample: _Sample
+    sample: msgspec.Raw
     references: list[str]
     agents: list[_Agent]
     messages: list[SaidMessage]
@@ -167,14 +170,15 @@ class Debates:
         try:
             return self._decode(record)
         except msgspec.DecodeError:  # NaN and Infinity, which are not JSON but may occur in it
-            return self._decode(json.dumps(json.loads(record, parse_constant=lambda _: None)))
+            return self._decode(json.dumps(json.loads(record, parse_constant=lambda _: None), ensure_ascii=False,
+                                           separators=(",", ":")))
 
     def _add(self, cell: int, debate: _Debate) -> None:
         self._add_metrics(debate)
         self.versions[cell].update(debate.scored_by.items())
         self.cell.append(cell)
         self.repeat.append(debate.repeat)
-        self._add_question(debate)
+        self._add_question(cell, debate)
         self.end.append(_end(debate))
         self.answerable.append(bool(debate.references))
         self.calls.append(debate.calls)
@@ -252,13 +256,16 @@ class Debates:
             return any(said) and all(0 <= value <= 1 for value in found)  # a directory may be anybody's
         return found <= {0.0, 1.0} and (0.0 in found or name == ACCURACY)  # a count may be 1 everywhere
 
-    def _add_question(self, debate: _Debate) -> None:
-        """Add the question: the same in two cells only if its text and choices are the same.
+    def _add_question(self, cell: int, debate: _Debate) -> None:
+        """Add the question: the same in two cells only if its text and choices are the same, and in two studies only
+        if all of the sample and its references are.
 
         The two presentations of a pair count as one question, because they are not independent.
         """
-        sample, pair = debate.sample, debate.sample.metadata.pair
-        self._questions.add(sample.id if pair is None else str(pair), (sample.question, *sorted(sample.choices)))
+        sample = _SAMPLE(debate.sample)
+        pair = sample.metadata.pair
+        self._questions.add(sample.id if pair is None else str(pair), (sample.question, *sorted(sample.choices)),
+                            self.cells[cell].study, (bytes(debate.sample), *debate.references))
 
 
 def _keys(raw: msgspec.Raw) -> list[int]:

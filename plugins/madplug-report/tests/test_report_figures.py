@@ -162,9 +162,35 @@ def test_any_cell_can_be_the_baseline_and_any_metric_compared(study, kit, report
 def test_other_data_are_not_compared_and_that_is_said(study, kit, reported):
     report = reported(study([kit.Drawn("a")], samples=10, name="a"),
                       study([kit.Drawn("b")], samples=10, name="b", question="something else"))
-    assert (report["comparisons"], report["not_compared"]) == ([], [
-        {"cell": "b", "baseline": "a", "reason": "other data: the ids are the same, the questions are not"}])
+    assert (report["comparisons"], report["not_compared"]) == ([], [{
+        "cell": "b", "baseline": "a",
+        "reason": "other data: the ids are the same, the questions or references are not"}])
     assert "'b': other data" in about(report)["not compared"]
+
+
+def test_samples_that_differ_between_two_studies_are_not_paired_and_that_is_said(study, kit, reported):
+    def corrected(d):
+        if d.sample.id == "q00001":
+            return kit.replace(d, references=("B",), metrics={"qa.accuracy": float(d.decision.key == "B")})
+        return kit.replace(d, sample=kit.replace(d.sample, question="in other words")) if d.sample.id == "q00002" else d
+    a, b, c = (study([kit.Drawn("x"), kit.Drawn("y")], samples=10, name=name, change=change)
+               for name, change in (("a", lambda d: d), ("b", corrected), ("c", corrected)))
+    report = reported(a, b, c)
+    assert {c["cell"]: c["samples"] for c in report["comparisons"]} == {
+        "a/y": 10, "b/x": 8, "b/y": 8, "c/x": 8, "c/y": 8}
+    assert [note["text"] for note in report["notes"] if note["about"] == "other samples"] == [
+        f"2 samples have another question, other references or other columns in '{name}' than in 'a' and are left out "
+        "where cells of the two are compared; run, or decide, the older of the two again" for name in "bc"]
+    later = reported(b, c)
+    assert ({c["samples"] for c in later["comparisons"]}, "other samples" in about(later)) == ({10}, False)
+
+
+def test_a_study_with_one_of_the_contexts_of_another_study_has_the_same_questions(study, kit, reported):
+    def known(*cells):
+        return lambda d: kit.replace(d, sample=kit.replace(d.sample, context=("known",))) if d.cell in cells else d
+    a, b = (study([kit.Drawn("x"), kit.Drawn("y")], samples=5, name=name, change=known(*cells))
+            for name, cells in (("a", "y"), ("b", "xy")))
+    assert [c["samples"] for c in reported(a, b)["comparisons"]] == [5] * 3
 
 
 def test_the_two_presentations_of_a_pair_are_one_question(study, kit, reported):

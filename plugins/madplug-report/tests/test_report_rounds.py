@@ -136,7 +136,7 @@ def test_questions_are_numbered_as_they_first_occur_and_differ_by_name_and_by_te
     questions = Questions()
     assert [len(found) for found in questions.number()] == [0, 0]
     for name, text in (("q2", "Why?"), ("q1", "Why?"), ("q2", "Why?"), ("q2", "How?"), ("q1", "Why?")):
-        questions.add(name, (text,))
+        questions.add(name, (text,), 0, ())
     numbers, names = questions.number()
     assert numbers.tolist() == [0, 1, 0, 2, 1]
     assert names.tolist() == [hash("q2"), hash("q1"), hash("q2")]
