@@ -58,7 +58,7 @@ class Ballot(SeatStyle):
             yield f'votes are yes or no, which {answers.full_name} cannot read; use answers = "answers.yesno"'
 
     def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
-        """None."""
+        """Nothing: a juror votes on the claim alone."""
         return []
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:

@@ -234,8 +234,9 @@ def _unequal(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             found.setdefault(base["cell"], []).append(f"'{cell['label']}' {cell['calls']:.1f}")
     for name, cells in found.items():
         more = f" and {count(len(cells) - 6, 'more cell')}" if len(cells) > 6 else ""
-        yield "calls", (f"calls per debate differ: {', '.join(cells[:6])}{more}; baseline '{by_name[name]['label']}' "
-                        f"{by_name[name]['calls']:.1f}")
+        base = by_name[name]
+        yield "calls", (f"calls per debate differ by a factor of more than 1.25: {', '.join(cells[:6])}{more}; "
+                        f"baseline '{base['label']}' {base['calls']:.1f}")
 
 
 def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -609,6 +609,15 @@ def test_long_names_that_differ_at_their_end_are_told_apart_and_short_times_are_
     assert times == ["0 ms", "4 ms", "0.5 s", "30 s"]
 
 
+def test_scores_are_rounded_as_python_rounds(show):
+    scores = [k / n for n in (3, 16, 32, 80, 160, 400, 2000) for k in range(n + 1)]
+    shown = show().evaluate("""async (scores) => {
+      const { rounded } = await import('./app/format.js');
+      return scores.flatMap((x) => [2, 3, 4].map((digits) => rounded(x, digits)));
+    }""", scores)
+    assert shown == [f"{x:.{digits}f}" for x in scores for digits in (2, 3, 4)]
+
+
 @pytest.mark.parametrize(("looks", "names"), [
     ({"color_scheme": "light"}, PAGES), ({"color_scheme": "dark"}, ("cell", "debate")),
     ({"forced_colors": "active"}, ("debate",)), ({"viewport": {"width": 320, "height": 700}}, ("study", "debate"))],

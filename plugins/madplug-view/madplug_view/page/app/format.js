@@ -24,10 +24,12 @@ export function score(x) {
   return x === null || x === undefined ? '–' : Math.abs(x) >= 1000 ? whole(x) : rounded(x, 3);
 }
 
-// As Python rounds, and so the terminal and the report: a half goes to the even digit.
+// As Python rounds, and so the terminal and the report: a half goes to the even digit. Few decimal halves are one in
+// binary: 0.7875 is less than it says.
 export function rounded(x, digits) {
   const scaled = x * 10 ** digits, below = Math.floor(scaled);
-  return (scaled - below === 0.5 ? (below + below % 2) / 10 ** digits : x).toFixed(digits);
+  const half = scaled - below === 0.5 && Number.isInteger(x * 2 ** (digits + 1));
+  return (half ? (below + below % 2) / 10 ** digits : x).toFixed(digits);
 }
 
 export function money(x) {
