@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -86,12 +87,10 @@ def _givers(need: str, registry: Registry) -> str:
 def _option_for(need: str, component: type[Component]) -> str:
     """` (OPTION = VALUE)` if a component gives something with an option only."""
     fields = component.Options.model_fields
-    try:
+    with suppress(Exception):  # it cannot be made from one option; `madplug show` has them
         for values in ({}, *({name: value} for name in fields for value in _values(fields[name].annotation))):
             if need in component(**values).gives:
                 return "".join(f" ({name} = {to_json(value)})" for name, value in values.items())
-    except Exception:  # it cannot be made from one option; `madplug show` has them
-        return ""
     return ""
 
 

@@ -110,11 +110,16 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
 
 
 def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> dict[str, set[str]]:
-    """Warnings of components of debates on record that have changed since, each with the cells that use it."""
+    """Warnings of components of debates on record that have changed since, each with the cells that it affects.
+
+    A metric affects none: debates on record are scored again.
+    """
     from madplug.registry.offers import versions  # components need not be imported to read a manifest
 
-    plan, old, finished = resolved.plan, read_manifest(folder)["components"], _finished(recorder)
     found: dict[str, set[str]] = {}
+    if not (finished := _finished(recorder)):
+        return found
+    plan, old = resolved.plan, read_manifest(folder)["components"]
     used = {cell.slug: {f"{own.kind} {own.full_name}" for own in [*cell.components(), *(
         own for name in cell.channels.values() for own in (plan.models[name], *nested_in(plan.models[name])))]}
         for cell in plan.cells}
@@ -124,9 +129,10 @@ def edited_components(resolved: ResolvedStudy, recorder: Recorder, folder: Path)
             before, after = (f"{one['distribution']} {one['version']:.20}" for one in (was, new))
             text = (f"{name} was {before} when this study began and is {after} now; " if before != after else
                     f"{name}: the code of {after} has changed since this study began; ")
-            told = ("are scored again" if name.startswith("metric ") else "stay as they are, and may not be comparable "
-                    "with new ones; with another --output all are new")
-            found[f"{text}debates on record {told}"] = cells
+            scored = name.startswith("metric ")
+            told = "are scored again" if scored else (
+                "stay as they are, and may not be comparable with new ones; with another --output all are new")
+            found[f"{text}debates on record {told}"] = set() if scored else cells
     return found
 
 

@@ -13,7 +13,7 @@ from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyError, UserError
-from madplug.kinds import Metric, Observer
+from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.rows import plain
 from madplug.store import EDITED, Recorder, open_recorder, open_study
@@ -50,7 +50,7 @@ class Session:
         self.interrupted = False
         self.recorder: Recorder
         self._edited: Mapping[str, Collection[str]] = {}
-        """What changed since the study began and debates on record depend on, with the cells that use it."""
+        """Warnings of what changed since the study began, with the cells whose debates it affects."""
         self._log: Any = None
         self._traced = traced
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -66,9 +66,8 @@ class Session:
             try:
                 spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
                 same = [*check_same_study(resolved, self.recorder, folder)]
-                edited = edited_components(resolved, self.recorder, folder)
-                self._edited = {text: cells for text, cells in edited.items() if not text.startswith(f"{Metric.kind} ")}
-                self.warnings = [*same, *edited, *spoiled]
+                self._edited = edited_components(resolved, self.recorder, folder)
+                self.warnings = [*same, *self._edited, *spoiled]
                 write_provenance(resolved, folder)
                 self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))
                 for cell in resolved.plan.cells if self._traced else ():

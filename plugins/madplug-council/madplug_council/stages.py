@@ -240,7 +240,6 @@ class Review(SeatStyle):
         return Reply(said, answers=False, data={
             "council": {"labels": labels, "ranking": ranking, "odd": odd, **unparsed}})
 
-
     def used(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Sequence[Message]:
         """The answers that are reviewed."""
         found = {m.id for m in self._reviewed(turn, view)}

@@ -107,8 +107,9 @@ def sources_of(message: Message, by_id: Mapping[int, Message]) -> tuple[list[Mes
     latest = {m.agent: m.id for m in shown if m.agent != message.agent}
     gave = [m for m in shown if m.key == message.key]
     sources = [m for m in gave if m.agent is None or latest.get(m.agent) == m.id]
+    holders = {m.agent for m in sources}
     authors = dict.fromkeys(m.agent for m in gave if m.agent is not None)
-    return sources, tuple(agent for agent in authors if agent not in {m.agent for m in sources})
+    return sources, tuple(agent for agent in authors if agent not in holders)
 
 
 def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],
