@@ -12,7 +12,6 @@ from madplug import Agent, Completion, Message, Reply, Turn
 from madplug_prompting import prompts
 from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 from madplug_prompting.replies import states_answer, without_stances, without_thoughts
-from madplug_prompting.solutions import current_solution
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -36,8 +35,8 @@ class FinalOptions(LayoutOptions):
     extract_frame: str = Field(default="{question}", description=(
         f"prompt, before what the voter said last: the task. {IN_TASK}"))
     extract_previous: str = Field(default="Your previous solution: {solution}", description=(
-        "prompt, where the voter's last message gives no solution or agrees with one: that solution, or the voter's "
-        "previous one. {solution}"))
+        "prompt, where the voter's last message agrees with a solution or gives none: the one agreed with, or the "
+        "voter's own previous one; left out where it has none. {solution}"))
     extract: str = Field(default=(
         "The discussion is over. Write down only your final solution, unchanged: no explanation, and not whether you "
         "agree with anyone. If your last message gives no solution, copy your previous solution; without one, answer "
@@ -166,8 +165,7 @@ async def ask_for_final(debate: Debate, recorded: FinalAnswer, options: FinalOpt
         view = await debate.view(turn)
         shown = prompts.discussion(debate, turn, view, options.said)
         body = shown if any(m.id == last.id for m in view) else [*shown, *body]
-        solution = recorded.answer or getattr(current_solution(debate, turn, view), "answer", None)
-        previous = prompts.fill(options.extract_previous, solution=solution) if solution else ""
+        previous = prompts.fill(options.extract_previous, solution=recorded.answer) if recorded.answer else ""
     chat = compose(debate, turn.agent, options, options.extract_persona, options.extract_frame, body,
                    [previous, options.extract, debate.answers.instruction(debate.sample)])
     return await debate.ask(chat, agent=turn.agent, purpose="extract", form=debate.answers.form(debate.sample, body=0),

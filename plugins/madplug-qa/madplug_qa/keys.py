@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import ComponentError, Metric, Options
+from madplug_prompting.finals import NOTES as FINAL_ANSWERS
+from madplug_prompting.finals import answers_decided_on
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -72,11 +74,15 @@ class OracleOptions(Options):
 
     rounds: Literal["any", "first", "last"] = Field(
         default="any", description="in which round: any, with every answer given in it, or each voter's last "
-                                   "answer of the first or the last")
+                                   "answer of the first or the last; final answers that a vote asked for count "
+                                   "as given in the last")
 
 
 class Oracle(Metric):
-    """Whether any voter was right: what the best possible choice among the answers would have reached."""
+    """Whether any voter was right: what the best possible choice among the answers would have reached.
+
+    Final answers that a vote asked for are among them. A judge that writes an answer of its own can do better.
+    """
 
     name = "oracle"
     proportion = True
@@ -90,7 +96,9 @@ class Oracle(Metric):
             return None
         voters = {agent.id for agent in debate.voters}
         keys = {m.key for m in debate.transcript.messages if m.round > 0 and m.agent in voters} \
-            if self.options.rounds == "any" else keys_of_round(debate, 1 if self.options.rounds == "first" else None)
+            if self.options.rounds == "any" else {*keys_of_round(debate, 1 if self.options.rounds == "first" else None)}
+        if self.options.rounds != "first" and FINAL_ANSWERS in debate.notes:
+            keys |= {answer.key for answer in answers_decided_on(debate)}
         return float(any(is_right(debate, key, right) for key in keys))
 
 

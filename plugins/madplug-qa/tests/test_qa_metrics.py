@@ -102,6 +102,12 @@ def test_an_answer_changed_in_its_own_round_counts_for_the_oracle_of_any_round_a
     assert Oracle().score(ended("B A", "B", answers=Letters(), personas=people), ["A"]) == 0.0
 
 
+def test_a_final_answer_that_a_vote_asked_for_counts_for_the_oracle_but_not_as_one_of_the_first_round():
+    debate = ended("BB", "A", answers=Letters())
+    debate.notes["final_answers"] = [{"agent": 0, "text": "B", "key": "B"}, {"agent": 1, "text": "A", "key": "A"}]
+    assert [Oracle(rounds=n).score(debate, ["A"]) for n in ("any", "first", "last")] == [1.0, 0.0, 1.0]
+
+
 CHOIR = "Southampton Philharmonic Choir"
 
 
