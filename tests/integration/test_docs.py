@@ -7,6 +7,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from docs import ROOT, checked, documents
+from madplug import main
+
+main.list_commands(None)  # all plugins in their order: a test that came before would load the one it needs first
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(ROOT)))

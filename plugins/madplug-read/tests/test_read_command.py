@@ -20,6 +20,7 @@ from damage import HOSTILE_ROWS
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
 from madplug.store import Reader, open_recorder, open_study
+from madplug_read.endings import told
 from madplug_testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
@@ -257,14 +258,14 @@ def test_a_terminal_with_fewer_characters_or_none_shows_the_others_as_question_m
         assert (done.exit_code, shown in done.stdout) == (0, True), done.exception
 
 
-@pytest.mark.parametrize(("name", "decision", "told"), [
+@pytest.mark.parametrize(("name", "decision", "sentence"), [
     ("undecided", "Decision.undecided('none')", "6 of 6 debates of 'main' ended undecided (none)"),
     ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
      "6 of 6 debates of 'main' were decided by the fallback (most often no vote)"),
     ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
      "in 6 of 6 debates of 'main' a final answer, a ballot or another reply could not be read"),
     ("failed", "int(debate.sample.id)", "6 debates failed")])
-def test_how_debates_ended_is_told_with_the_commonest_reason(program, tmp_path, name, decision, told):
+def test_how_debates_ended_is_told_with_the_commonest_reason(program, tmp_path, name, decision, sentence):
     (tmp_path / "mine.py").write_text(f"""
 from madplug import Decision, DecisionProtocol, Vote
 class First(DecisionProtocol):
@@ -274,11 +275,17 @@ class First(DecisionProtocol):
         return {decision}
 """)
     done = program("run", "study.toml", "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=6")
-    assert f"{told}; madplug read runs/study --{name} lists them" in done.stdout
+    assert f"{sentence}; madplug read runs/study --{name} lists them" in done.stdout
     assert ("1 more failed in other ways" in done.stderr) == (name == "failed")
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 6
     with open_study(tmp_path / "runs/study") as study:
         assert getattr(study.overview()[0], name) == 6
+
+
+def test_one_debate_was_decided_by_the_fallback_and_is_told_so_in_the_singular(tmp_path):
+    end = Decision("A", fallback=True, reason="no vote")
+    [sentence] = told(written(tmp_path / "study", replace(debate("q1"), decision=end), debate("q2")))
+    assert sentence.startswith("1 of 2 debates of 'c' was decided by the fallback (no vote); ")
 
 
 def test_a_metric_that_gave_debates_no_score_is_told(program, tmp_path):
