@@ -23,7 +23,16 @@ def test_a_secret_is_hidden_as_it_is_as_json_and_percent_encoded(key):
 def test_other_text_is_left_as_it_is():
     text = "100 % of \\u0041 and %41, C:\\temp, sk-proj"
     assert hide(text, [KEY, "none"]) == text
-    assert hide("none", ["none"]) == "none"
+    for word in ("none", "anything", "Placeholder", "EMPTY"):
+        assert hide(f"it is {word}", [word]) == f"it is {word}"
+    assert hide("it is correcthorsebattery", ["correcthorsebattery"]) == "it is [secret]"
+
+
+@pytest.mark.parametrize(("name", "shown"), [
+    ("LAB_PASSWORD", "for [secret] else"), ("LAB_API_KEY", "for anything else")])
+def test_a_word_may_be_a_password_and_is_no_key(name, shown, monkeypatch):
+    monkeypatch.setenv(name, "anything")
+    assert redact("for anything else") == shown
 
 
 @pytest.mark.parametrize("address", ["http://me:{}@127.0.0.1:3128", "postgres+tls://me:{}@host/base", "http://:{}@host"])

@@ -285,6 +285,15 @@ def test_a_part_with_dots_is_quoted_in_a_sweep_as_everywhere(write):
     assert [plan.models[cell.channels["m-1.5"]].options.letters for cell in plan.cells] == ["AB", "CD"]
 
 
+@pytest.mark.parametrize(("last", "told"), [(1, True), (2, False), (0, False)])
+def test_rounds_in_which_nobody_has_a_turn_are_a_warning(write, last, told, monkeypatch):
+    resolved = load(write(RUN), ["debate.rounds=2"])
+    monkeypatch.setattr(type(resolved.plan.cells[0].turns), "turns", lambda self, agents, round: int(round <= last))
+    warned = [text for text in notes(resolved.plan, resolved.table) if "has no turn after round 1" in text]
+    assert warned == ["warning: cell 'main': debate.rounds: kit.everybody has no turn after round 1, so 2 rounds are "
+                      "the same debate"] * told
+
+
 def test_a_style_that_is_for_no_agent_is_a_warning(write, tmp_path):
     def warned(only):
         resolved = load(write(RUN), [f"debate.styles=[{{use = 'kit.plain', for = {only}}}, 'kit.plain']"])

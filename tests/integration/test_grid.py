@@ -210,7 +210,8 @@ NEVER = {
     "som.debate": 3 * 2, "sparse.debate": 3 * 2, "madc.debate": 3 * 2,
     "madc.self_consistency": 3, "madc.cot": 1,
     "freemad.n": 3 * 2, "freemad.c": 3 * 2, "freemad.baseline1": 3 * 2, "freemad.baseline2": 3 * 2,
-    "mad.tit_for_tat": 3 * 3 + 2, "dmad.text": 3 * (1 + 2 + 1), "dmad.vision": 3 * (1 + 2 + 2),
+    "mad.tit_for_tat": 3 * 3 + 2 + 2,  # a judge who names no answer is asked again, here twice
+    "dmad.text": 3 * (1 + 2 + 1), "dmad.vision": 3 * (1 + 2 + 2),
     "reconcile.round_table": 3 * (1 + 2),
     "chateval.one_by_one": 2 * 2, "chateval.simultaneous": 2 * 2, "chateval.summarised": 2 * 2 + 1,
     "eot.memory": 3 * (1 + 5), "eot.report": 3 * (1 + 5), "eot.relay": 3 * (1 + 5), "eot.debate": 3 * (1 + 5),
@@ -223,7 +224,7 @@ NEVER = {
     "moa.mixture": 6 * 2 + 1, "moa.lite": 6 + 1, "moa.ranker": 6 * 2 + 1, "moa.self": 6 + 1, "moa.self_seq": 30 + 1 + 8,
     "dylan.debate": 4 + 4 + 1 + 2, "groups.debate": 6 * 4 + 3,
     "selective.debate": 5 * 4 + 2 - 2,  # both summaries say A, as two agents do, who are silent then
-    "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": (1 + 2 + 1) + 3 + 12,
+    "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2 + 2, "metadebate.dmad": (1 + 2 + 1) + 3 + 12,
     "metadebate.dmad_vision": (1 + 2 + 2) + 3 + 3 * (1 + 2 + 2)}
 """The calls of a question on which the agents never agree."""
 

@@ -15,7 +15,7 @@ C = TypeVar("C", bound=Component)
 
 MOST_TOLD = 6
 """Cells of which the usual calls are told."""
-AGENTS, ROUNDS, SAMPLES = range(1, 13), range(1, 11), range(1, 101)
+AGENTS, ROUNDS, SAMPLES = range(1, 31), range(1, 11), range(1, 101)
 """The settings that are tried."""
 NEAR = 0.25
 """Sizes with at most this share more or fewer calls are near."""
@@ -44,7 +44,8 @@ def add_calls(cli: click.Group) -> None:
             used = [i for i, name in enumerate(head) if not name.endswith("samples") or any(row[i] for row in rows)]
             click.echo(f"\nat about {calls} calls a debate that runs all its rounds (at most: if replies cannot be "
                        "read and are asked for again); a matched cell and a single answer choose none, and what has "
-                       "several agents or rounds keeps two; a size with a warning is left out if another is near:")
+                       "several agents or rounds keeps two; a size with a warning is left out if another is near; up "
+                       f"to {AGENTS[-1]} agents, {ROUNDS[-1]} rounds and {SAMPLES[-1]} samples are tried:")
             click.echo(columns([[row[i] for i in used] for row in rows], [head[i] for i in used]))
         return resolved
 
@@ -115,7 +116,7 @@ def candidates(cell: Cell) -> Iterator[Cell]:
     for agents in AGENTS[least - 1:] if cell.agents is not None else [None]:
         for rounds in ROUNDS[1:] if cell.rounds > 1 else [1]:
             made = replace(cell, agents=agents, rounds=rounds)
-            if moves(made) == every and not any(
+            if moves(made) == every and made.turns.turns(made.wanted, rounds) and not any(
                     problem for component in made.components() for problem in component.check(made)):
                 yield made
 

@@ -171,7 +171,7 @@ def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback_
 
 @pytest.mark.parametrize(("calls", "found"), [
     (1, (2, 2, None, 4, 4)),  # a debate is not made smaller than two agents and two rounds
-    (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (12, 10, None, 120, 120))])
+    (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (30, 10, None, 300, 300))])
 def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
 
@@ -234,7 +234,7 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
     assert usually([replace(cell, casting=Casts())]) == f"{found[3] + 1} ({cell.slug})"
 
 
-def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate() -> None:
+def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate_nor_are_there_rounds_without_turns() -> None:
     class Sides(PersonaGenerator):
         """Two sides, and a moderator for the third agent."""
 
@@ -249,7 +249,14 @@ def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate() -> None:
         def by_move(self, agents: int, round: int) -> dict[str, int]:
             return {"review" if round > 2 else "draft": agents}
 
+    class Ends(Samples):
+        """Has two rounds, whatever the cell says."""
+
+        def turns(self, agents: int, round: int) -> int:
+            return agents if round < 3 else 0
+
     cell = replace(debate_from("A B C", rounds=3).cell, personas=[Sides()])
+    assert nearest_settings(replace(cell, turns=Ends()), 9)[:2] == (4, 2)
     assert nearest_settings(cell, 1)[:2] == (3, 2)
     assert nearest_settings(replace(cell, turns=Reviewed()), 1)[:2] == (3, 3)
 

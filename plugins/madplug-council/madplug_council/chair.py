@@ -45,8 +45,9 @@ class RankOptions(Options):
 class Best(DecisionProtocol):
     """The answer that the reviewers rank best; without a call.
 
-    Equals are shown as a tie: among them, the one with more first places is taken, then the first seat's. Without any
-    ranking that could be read, the most frequent answer is a fallback, in a tie the first seat's. Places, the agreement
+    Equals are shown as a tie: among them, the one with more first places is taken, then the first seat's. If no answer
+    could be read in what is ranked first, the next is a fallback; without any ranking that could be read, the most
+    frequent answer is, in a tie the first seat's. Places, the agreement
     of the reviewers (Kendall's W) and what was odd about their rankings are in the notes under `council`.
 
     Differs from the original: it has only a chair; mean places are not rounded; its ties go to the first in its table.
@@ -85,13 +86,19 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
     if not by_id:
         return Decision.undecided(f"{why}no answer could be read")
     read = ballots(debate)
-    ranked = ([id for id in places if id in by_id] for places in order(read, rank))
+    placed = order(read, rank)
+    ranked = [[id for id in ids if id in by_id] for ids in placed]
     group: Sequence[int | None] = next(filter(None, ranked), [])
+    place = "ranked first" if group else "given most often"
     if not group and len(found) > 1:
         why = f"{why}{unranked(debate)}; "
-    place = "ranked first" if group else "given most often"
+    elif group and not ranked[0]:
+        place, first = "ranked next", _listed(_names(debate, placed[0]))
+        why = f"{why}no answer could be read in what was ranked first, of {first}; "
+    if group and by_id[group[0]].round > reviews(debate)[-1].round:
+        place += ", before its revision"
     group = group or _most_frequent(by_id)
-    best, names = by_id[group[0]], [debate.agents[id or 0].persona.name for id in group]
+    best, names = by_id[group[0]], _names(debate, group)
     tie = len({by_id[id].key for id in group}) > 1
     how = f"the only answer, of {names[0]}" if len(found) == 1 else \
         f"{place} (a tie): the answers of {_listed(names)}; taken: that of {names[0]}" if tie else \
@@ -107,6 +114,10 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
 def unranked(debate: Debate) -> str:
     """Why there is no ranking."""
     return UNREAD if any(noted(m)["odd"] for m in reviews(debate)) else "nothing was ranked"
+
+
+def _names(debate: Debate, seats: Sequence[int | None]) -> list[str]:
+    return [debate.agents[id or 0].persona.name for id in seats]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -56,7 +56,10 @@ class Stages(TurnOrder):
         return {self.move(round): agents}
 
     def warn(self, cell: CellFacts) -> Iterator[str]:
-        """The last rounds ask for the same again, and what they replace has changed nothing."""
+        """The last rounds ask for the same again, and what they replace has changed nothing; or a review is missing."""
+        if self.move(cell.rounds) == REVISION and REVIEW in self.options.moves[cell.rounds:]:
+            yield (f"the debate ends before the revised answers are reviewed, so that a ranking is of those before; "
+                   f"debate.rounds = {self.options.moves.index(REVIEW, cell.rounds) + 1}")
         move, first = self.move(cell.rounds), cell.rounds
         while first > 1 and self.move(first - 1) == move:
             first -= 1

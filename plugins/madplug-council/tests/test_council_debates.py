@@ -8,7 +8,7 @@ import pytest
 
 from madplug import AccessError, ModelError, UserError
 from madplug_council import Best, Chair, Opinion, Review, Select, Stages
-from madplug_testing import play
+from madplug_testing import StrippedText, play
 
 RUN = """
 metrics = ["council.ranks", "council.reviewers", "council.missing", "council.uplift"]
@@ -182,6 +182,24 @@ def test_a_shared_first_place_is_shown_as_one_by_the_names_of_the_seats():
         "ranked first (a tie): the answers of Agent 1 and Agent 2; taken: that of Agent 1")
 
 
+@pytest.mark.parametrize(("moves", "said", "reason"), [
+    (("draft", "review"), "-y",
+     "no answer could be read in what was ranked first, of Agent 1; ranked next: the answer of Agent 2"),
+    (("draft", "review", "improve"), "xyxy", "ranked first, before its revision: the answer of Agent 1")])
+def test_an_answer_that_is_not_what_was_ranked_first_is_told(moves, said, reason):
+    class Dashed(StrippedText):
+        """A dash is no answer."""
+
+        def canonical(self, text, sample):
+            return None if text == "-" else super().canonical(text, sample)
+
+    rankings = ["FINAL RANKING:\n1. Answer A\n2. Answer B"] * 2
+    played = play(styles=[Opinion(), Review(labels="fixed")], turns=Stages(moves=moves), decision=Best(), agents=2,
+                  rounds=len(moves), replies=[*said[:2], *rankings, *said[2:]], answers=Dashed())
+    assert played.decision.reason == reason
+    assert (played.decision.fallback, played.decision.agreed) == ("next" in reason, "next" not in reason)
+
+
 @pytest.mark.parametrize(("opinions", "tie", "told"), [
     ("xyx", False, "given most often: the answer of Agent 1 and Agent 3"), ("xyz", True, (
         "given most often (a tie): the answers of Agent 1, Agent 2 and Agent 3; taken: that of Agent 1"))])
@@ -283,6 +301,7 @@ def test_what_a_seat_was_shown_is_what_its_prompt_has(run_debate, paradigm, more
 @pytest.mark.parametrize(("paradigm", "rounds", "told"), [
     ("ranked", 2, None), ("ranked", 3, "round 3 repeats the reviews of the same answers"),
     ("ranked", 5, "debate.rounds = 2"), ("dialectic", 4, None), ("dialectic", 5, "debate.rounds = 4"),
+    ("dialectic", 3, "debate.rounds = 4"),
     ("selected", 2, "round 2 repeats the opinions without showing any"), ("delphi", 5, None), ("jury", 2, None)])
 def test_rounds_that_only_replace_what_others_have_cost_are_told_before_they_are_paid(program, paradigm, rounds, told):
     with open("study.toml", "w") as file:

@@ -27,10 +27,11 @@ class EntropyOptions(Options):
 class Entropy(Metric):
     """How much the voters' answers differ in each round, in bits: 0 when all are equal.
 
-    Parts: `round_1`, `round_2`, ... and `last`. Shares are of the answers that could be read; where none could, the
-    entropy is 0. A mean over debates for a round is over those with answers in it.
+    Parts: `round_1`, `round_2`, ... and `last`. Shares are of the answers that could be read. A round in which
+    none could has no entropy, and a mean over debates for a round is over those that have one.
 
-    Differs from the authors' code (MADC): per round, where the code adds up all rounds.
+    Differs from the authors' code (MADC): per round, where the code adds up all rounds; a round without an answer that
+    could be read counts as 0 there.
     """
 
     name = "entropy"
@@ -83,8 +84,8 @@ class LogLikelihood(Metric):
                 "pooled_smoothed": fmean(score["smoothed"] for score in scores)}
 
 
-def entropy(keys: Keys, none_as_answer: bool = False) -> float:
-    """Bits of the shares of equal answers."""
+def entropy(keys: Keys, none_as_answer: bool = False) -> float | None:
+    """Bits of the shares of equal answers; None without answers."""
     counts = Counter(key for key in keys if key is not None or none_as_answer)
     whole = counts.total()
-    return abs(fsum(n / whole * log2(n / whole) for n in counts.values()))
+    return None if not whole else abs(fsum(n / whole * log2(n / whole) for n in counts.values()))

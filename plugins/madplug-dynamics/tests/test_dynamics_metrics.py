@@ -31,10 +31,10 @@ def score(metric, rows, references=(), decision=None, **more):
 
 
 @pytest.mark.parametrize(("keys", "bits"), [
-    ("AAAAAAAABC", 0.921928), ("AAAAAAAAAB", 0.4690), ("AAAAAAAAAA", 0.0), ("AAAAABBBBB", 1.0), ("ABCD", 2.0),
-    ("", 0.0)])
+    ("AAAAAAAABC", 0.921928), ("AAAAAAAAAB", 0.4690), ("AAAAAAAAAA", 0.0), ("AAAAABBBBB", 1.0), ("ABCD", 2.0)])
 def test_entropies_have_the_worked_values(keys, bits):
     assert entropy(list(keys)) == pytest.approx(bits, abs=5e-5)
+    assert entropy([]) is entropy([None]) is None
 
 
 JUDGE = [Persona("Ada"), Persona("Bob"), Persona("judge", votes=False)]
@@ -46,7 +46,7 @@ RIGHT = {"decision": Decision("A")}
 @pytest.mark.parametrize(("metric", "rows", "references", "more", "figures"), [
     # entropy: one figure for each round; what could not be read is left out, or one more answer
     (Entropy(), "AB BB CB DB", "", {}, {"round_1": 2, "round_2": 0, "last": 0}),
-    *((Entropy(), rows, "", {}, {"last": 0}) for rows in ("A A -", "- -")),
+    (Entropy(), "A A -", "", {}, {"last": 0}), (Entropy(), "A- A-", "", {}, {"round_1": 0, "last": None}),
     (Entropy(none_as_answer=True), "A A - -", "", {}, {"last": 1}),
     (Entropy(none_as_answer=True), "- -", "", {}, {"last": 0}),
     (Entropy(), "A A B", "", {"personas": JUDGE}, {"last": 0}),

@@ -14,7 +14,7 @@ from madplug_prompting.replies import spoken
 from madplug_som import Exchange, ExchangeOptions
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 __all__ = ["GroupDebate", "GroupExchange", "Members", "Stages"]
 
@@ -92,6 +92,12 @@ class Stages(TurnOrder):
                   f"{o.stages * o.length}"
         if o.groups > cell.wanted:
             yield f"groups = {o.groups}, and there are {cell.wanted} agents"
+
+    def warn(self, cell: CellFacts) -> Iterable[str]:
+        """Somebody to discuss with in every group."""
+        if 1 < self.options.groups <= cell.wanted < 2 * self.options.groups:
+            yield (f"of {cell.wanted} agents in {self.options.groups} groups some are alone in theirs and discuss with "
+                   f"nobody; take {2 * self.options.groups} agents or fewer groups")
 
 
 class Members(Visibility):

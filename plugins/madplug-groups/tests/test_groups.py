@@ -68,3 +68,9 @@ def test_a_summary_is_no_answer_and_the_plurality_of_the_last_round_decides(run_
 def test_every_stage_has_a_round_and_every_group_an_agent(run_debate, more, problem):
     with pytest.raises(UserError, match=problem):
         run_debate(f'paradigm = "groups.debate"\n{more}', ())
+
+
+@pytest.mark.parametrize(("agents", "count", "told"), [(3, 3, True), (5, 3, True), (6, 3, False), (3, 1, False)])
+def test_groups_of_one_are_a_warning(agents, count, told):
+    cell = type("Cell", (), {"wanted": agents})
+    assert any("discuss with nobody" in text for text in Stages(groups=count).warn(cell)) is told

@@ -100,8 +100,9 @@ class Moderated(DecisionProtocol):
         pick = fill(self.options.pick, format=instruction_alone(debate.answers, debate.sample))
         chat += [{"role": "assistant", "content": listed or "(nothing)"}, {"role": "user", "content": pick}]
         again = fill(self.options.again, fields='"answer", "reason"')
-        _, found = await ask_for_json(ask, chat, again, self.options.retries, ("answer",))
-        answer = as_text(found["answer"]) if found else ""
+        _, found, _ = await ask_for_json(ask, chat, again, self.options.retries, lambda found: debate.key(
+            as_text(found.get("answer"))) is not None)
+        answer = as_text(found.get("answer"))
         key = debate.key(answer)
         if key is None:
             debate.notes["mad"] = {"unparsed": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,9 @@ Is one of these answers right? If so, end the debate; if not, it goes on. Reply 
 fields "preference" ("Yes" if you have made up your mind, else "No"), "supported_side" (the side you prefer), "reason" \
 and "answer" (the answer you believe to be right; an empty string while you have none). About the answer: {format}"""
 AGAIN = """That could not be read. Reply with nothing but one JSON object with the fields {fields}."""
+YES, NO = ("yes", "true"), ("no", "false")
+Found = Mapping[str, Any]
+"""The object in a reply, with its names in small letters; empty where there is none."""
 NONE_YET = frozenset({"", "none", "none yet", "not yet", "n/a", "null", "nil", "-", "tbd", "undecided", "unknown",
                       "no answer", "no answer yet", "no preference"})
 
@@ -58,8 +61,8 @@ class Moderator(Style):
 
     After each round it gets the debaters' new texts and the number of the round, in a chat that keeps its
     own earlier replies, and answers in JSON: whether it has a preference, for which side, why, and the
-    answer. A reply that cannot be read is requested again at most `retries` times and then counts as no
-    preference, flagged `unparsed`. Preference and side are in the message's data.
+    answer. A reply that can be read neither as an answer nor as having none is requested again at most `retries` times
+    and then counts as having none, flagged `unparsed`. Preference and side are in the message's data.
 
     Differs from the paper's code, which fails on JSON it cannot read.
     """
@@ -79,20 +82,19 @@ class Moderator(Style):
         def ask(chat: Sequence[Chat]) -> Awaitable[Completion]:
             return debate.ask(chat, agent=turn.agent, purpose="moderate", form={"json_schema": SCHEMA})
 
+        def readable(found: Found) -> bool:
+            if answer := named(found):
+                return debate.key(answer) is not None  # whatever the preference says
+            return "answer" in found and preference(found) in (*YES, *NO)
+
         again = fill(self.options.again, fields='"preference", "supported_side", "reason", "answer"')
-        text, found = await ask_for_json(ask, self.chat(debate, turn, view), again, self.options.retries,
-                                         ("answer",))
-        if found is None:
+        text, found, read = await ask_for_json(ask, self.chat(debate, turn, view), again, self.options.retries,
+                                               readable)
+        if "answer" not in found:
             return Reply(spoken(text), "", data={"mad": {"unparsed": True}})
-        preference = as_text(found.get("preference")).lower()
-        prefers = preference in ("yes", "true")
-        answer = as_text(found["answer"])
-        if not prefers and answer.lower().rstrip(".") in NONE_YET:
-            answer = ""
-        unread = preference not in ("yes", "true", "no", "false") or (answer and debate.key(answer) is None)
-        return Reply(spoken(text), answer, data={"mad": {
-            "preference": prefers, "supported_side": as_text(found.get("supported_side")),
-            "reason": as_text(found.get("reason")), **({"unparsed": True} if unread else {})}})
+        return Reply(spoken(text), named(found), data={"mad": {
+            "preference": preference(found) in YES, "supported_side": as_text(found.get("supported_side")),
+            "reason": as_text(found.get("reason")), **({} if read else {"unparsed": True})}})
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
         """The rounds so far, each as the moderator was asked about it, and what it replied."""
@@ -115,16 +117,25 @@ class Moderator(Style):
         return merged(chat)
 
 
-async def ask_for_json(ask: Callable[[Sequence[Chat]], Awaitable[Completion]], chat: Sequence[Chat],
-                       again: str,
-                       retries: int, needed: Sequence[str]) -> tuple[str, dict[str, Any] | None]:
-    """The reply and the object in it with the `needed` fields; None if no attempt could be read."""
+def preference(found: Found) -> str:
+    """What a reply says about its preference, in small letters."""
+    return as_text(found.get("preference")).lower()
+
+
+def named(found: Found) -> str:
+    """The answer that a reply names, or nothing: without a preference, "none" and the like name none."""
+    said = as_text(found.get("answer"))
+    return said if preference(found) in YES or said.lower().rstrip(".") not in NONE_YET else ""
+
+
+async def ask_for_json(ask: Callable[[Sequence[Chat]], Awaitable[Completion]], chat: Sequence[Chat], again: str,
+                       retries: int, readable: Callable[[Found], bool]) -> tuple[str, Found, bool]:
+    """The last reply, the object in it, and whether it is readable: the first that is ends the asking."""
     asked = list(chat)
-    for _ in range(retries + 1):
+    for left in range(retries, -1, -1):
         text = (await ask(asked)).text
         found = {name.lower(): value for name, value in (read_json(text) or {}).items()}
-        if all(field in found for field in needed):
-            return text, found
-        asked = [*chat, {"role": "assistant", "content": text or "(nothing)"},
-                 {"role": "user", "content": again}]
-    return text, None
+        if (read := readable(found)) or not left:
+            break
+        asked = [*chat, {"role": "assistant", "content": text or "(nothing)"}, {"role": "user", "content": again}]
+    return text, found, read

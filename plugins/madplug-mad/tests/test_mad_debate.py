@@ -42,10 +42,17 @@ def test_an_empty_answer_lets_the_debate_go_on(answer):
     assert (len(played.requests), played.result.unread) == (6, False)
 
 
-@pytest.mark.parametrize("word", [verdict("long", "Yes"), verdict("", "perhaps")])
-def test_a_preference_or_an_answer_that_cannot_be_read_makes_the_debate_unread(word):
+@pytest.mark.parametrize("word", [verdict("long", "Yes"), verdict("", "perhaps"), '{"answer":'])
+def test_a_preference_or_an_answer_that_cannot_be_read_is_asked_for_again_and_then_the_debate_is_unread(word):
+    played = debate(sides(*[word] * 4, verdict("A")))
+    assert (len(played.requests), played.result.unread) == (6 + 3, True)
     played = debate(sides(word, verdict("A")))
-    assert (len(played.requests), played.result.unread) == (6, True)
+    assert (len(played.requests), played.decision.key, played.result.unread) == (4, "A", False)
+
+
+def test_a_readable_answer_without_a_preference_is_read():
+    played = debate(sides('{"answer": "A"}'))
+    assert (len(played.requests), played.decision.key, played.result.unread) == (3, "A", False)
 
 
 @pytest.mark.parametrize(("moderator", "options", "key", "calls"), [
@@ -81,7 +88,9 @@ def test_an_unreadable_judge_of_any_model_is_asked_again_then_the_negative_side_
     decision = played.decision
     assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, True)
     assert played.result.notes["mad"] == {"unparsed": True}
-    assert not debate(sides(*NEVER, judge=["", '{"answer": "A"}'])).result.unread
+    for judge in (['{"answer": "A"}'], ['{"answer":', '{"answer": "none of these"}', '{"answer": "A"}']):
+        again = debate(sides(*NEVER, judge=["", *judge]))
+        assert (again.decision.key, again.decision.agreed, again.result.unread) == ("A", True, False)
     replies = {0: ["A", "C"], 1: ["B", "C"], 2: [verdict(), verdict(), "", "?"]}  # who came to agree need no tie
     decision = debate(replies, rounds=2, decision=Moderated(retries=0)).decision
     assert (decision.key, decision.tie) == ("C", False)

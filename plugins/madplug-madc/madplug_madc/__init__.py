@@ -23,7 +23,7 @@ class Madc(Paradigm):
 
     `rounds` counts the independent first answers: 2 are the paper's one round of debate. The paper debates
     with two to ten agents. Take four or more: of three, each is shown two answers, whose order counting does not
-    change.
+    change, and of two, one.
 
     Differs from the paper: there is no generic system prompt unless the style's `persona` gives one.
     """

@@ -48,8 +48,11 @@ class Arranged(Visibility):
             self.needs = frozenset({"references"})
 
     def warn(self, cell: CellFacts) -> Iterator[str]:
-        """Two answers are equally frequent, so counting them does not change their order."""
+        """Two answers are equally frequent, so counting them does not change their order; one has none."""
         options = self.options
+        if cell.wanted == 2 and cell.rounds > 1 and options.strategy != "fixed":
+            yield ("each of 2 agents is shown one answer, which has no order: this is the same debate as with "
+                   "strategy = \"fixed\"; take 4 agents or more")
         counts = options.strategy in ("most_last", "most_first") and options.scope == "recipient"
         if counts and cell.wanted == 3 and cell.rounds > 1 and not (options.rotate or options.fade):
             yield (f"each of 3 agents is shown two answers, whose order '{options.strategy}' never changes: this is "

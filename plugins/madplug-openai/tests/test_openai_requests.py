@@ -182,3 +182,13 @@ def test_a_key_that_is_not_set_is_told_before_anything_is_asked(monkeypatch):
     local = Chat(model="m", base_url="http://h/v1")
     assert local.missing() is None
     assert Chat(**local.options.model_dump()).missing() is None, "as study.toml has it, with every option"
+
+
+@pytest.mark.parametrize(("key", "hidden"), [("anything", False), ("EMPTY", False), ("Placeholder", False),
+                                             ("sk-local-0", True), ("correcthorsebattery", True)])
+def test_a_placeholder_in_the_place_of_a_key_is_a_word_that_replies_keep(ask, key, hidden, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with running_endpoint(lambda asked: completion(f"I do not know {key}."), keep=1) as endpoint:
+        made, = ask(endpoint.url)
+        assert endpoint.seen[0][0]["authorization"] == f"Bearer {key}"
+    assert made.text == f"I do not know {'[key]' if hidden else key}."

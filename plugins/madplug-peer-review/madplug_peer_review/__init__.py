@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from madplug_prompting.replies import spoken
 from madplug_som import Exchange, ExchangeOptions
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 __all__ = ["Desk", "PeerReview", "Reviewer", "Stages"]
 
@@ -72,7 +72,12 @@ class Stages(TurnOrder):
 
     def turns(self, agents: int, round: int) -> int:
         """One each, or one for each other agent."""
-        return {1: agents, 2: agents * (agents - 1), 3: agents}.get(round, 0)
+        return sum(self.by_move(agents, round).values())
+
+    def by_move(self, agents: int, round: int) -> Mapping[str, int]:
+        """The move of a stage."""
+        stages = {1: {"draft": agents}, 2: {"feedback": agents * (agents - 1)}, 3: {"improve": agents}}
+        return stages.get(round, {})
 
     def steps(self, agents: int, round: int) -> int:
         """One in each of the three rounds."""
@@ -82,6 +87,11 @@ class Stages(TurnOrder):
         """Somebody has to review."""
         if cell.wanted < 2:
             yield "it takes two agents or more to review each other"
+
+    def warn(self, cell: CellFacts) -> Iterable[str]:
+        """Reviews that nobody reads are paid for in vain."""
+        if cell.rounds == 2:
+            yield "the debate ends with the reviews, and nobody revises an answer; debate.rounds = 3"
 
 
 def reviewing(agent: Agent, author: Agent) -> Turn:

@@ -20,9 +20,9 @@ LOOKED_AT = 100
 """Debates of each whose reasons are compared."""
 _TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
-    "fallback": ("{} {were} decided by the fallback", lambda row: row["decided"] > 2),
+    "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
     "unread": ("in {} a final answer, a ballot or another reply could not be read", lambda row: False),
-    "partial": ("{} {are} partial: an agent failed, and the others decided", lambda row: row["decided"] in (2, 4))}
+    "partial": ("{} are partial: an agent failed, and the others decided", lambda row: row["decided"] in (2, 4))}
 """By the option of `madplug read` that lists them; of those with an unread reply, no reason is compared."""
 
 
@@ -44,12 +44,12 @@ def told(folder: Path) -> Iterator[str]:
                 cells_of.setdefault(why, []).append(
                     f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'")
             for why, (*most_of, last) in cells_of.items():
-                one = not most_of and last.startswith("1 of ")
-                many = what.format(f"{', '.join(most_of)} and {last}" if most_of else last,
-                                   were="was" if one else "were", are="is" if one else "are")
+                many = what.format(f"{', '.join(most_of)} and {last}" if most_of else last)
+                if not most_of and last.startswith("1 of "):
+                    many = many.replace(" were decided", " was decided").replace(" are partial", " is partial")
                 yield f"{many}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
             if len(found) > MOST_CELLS:
-                yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}", were="were", are="are")
+                yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")
     yield from _unscored(beside(folder, "summary.json").get("cells", ()))
 
 

@@ -188,7 +188,7 @@ class Debates:
         self.seconds.append(debate.seconds)
         self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
         if len(self.spent):
-            self.used.add(len(self), cell, {a.id: a.persona.role for a in debate.agents}, _keys(debate.opening_calls),
+            self.used.add(cell, {a.id: a.persona.role for a in debate.agents}, _keys(debate.opening_calls),
                           ((m.round, m.wave, m.agent, _keys(m.calls)) for m in debate.messages),
                           _keys(debate.other_calls))
         voters = {a.id for a in debate.agents if a.persona.votes}

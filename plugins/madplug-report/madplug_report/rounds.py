@@ -21,6 +21,8 @@ class Round:
     """Sums over the debates with answers in a round: those in which some were to be given, read or not."""
 
     debates: int = 0
+    answered: int = 0
+    """Of these, those in which an answer could be read, over which the entropy is."""
     entropy: float = 0.0
     agreement: float = 0.0
     pairs: int = 0
@@ -47,7 +49,7 @@ class Round:
 
     def figures(self, number: int) -> dict[str, Any]:
         """Means and shares; None for a division by zero."""
-        return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.debates),
+        return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.answered),
                 "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
                 "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged),
                 "accuracy": _share(self.right, self.known), "lone": _share(self.lone, self.known), "lone_n": self.lone,
@@ -130,6 +132,7 @@ class CellRounds:
             self.rounds.append(Round())
         r = self.rounds[number - 1]
         r.debates += 1
+        r.answered += any(key is not None for key in keys.values())
         bits, same = spread(keys.values())
         r.entropy += bits
         if same is not None:

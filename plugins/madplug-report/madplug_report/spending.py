@@ -160,20 +160,20 @@ class Used:
     def __init__(self) -> None:
         self.roles: dict[str, int] = {}
         self._cell, self._round, self._role = array("i"), array("i"), array("i")
-        self._debate, self._wave, self._message = array("q"), array("q"), array("q")
+        self._wave, self._message = array("q"), array("q")
         self.keys = array("Q")
         self._waves = self._messages = 0
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def add(self, debate: int, cell: int, roles: Mapping[int, str], opening: Sequence[int],
+    def add(self, cell: int, roles: Mapping[int, str], opening: Sequence[int],
             said: Iterable[tuple[int, int, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
         """The calls of one debate: keys of those before round 1, (round, wave, agent, keys) of each message, and keys
         of those that are behind no message."""
         before: tuple[int, int, bool] | None = None
         for key in opening:
-            self._append(debate, cell, 0, "", key)
+            self._append(cell, 0, "", key)
         for number, wave, agent, keys in said:
             now = number, wave, agent is None  # what an extension asks between rounds has no wave
             self._waves += now != before
@@ -181,12 +181,11 @@ class Used:
             before = now
             role = "" if agent is None else roles.get(agent, "")
             for key in keys:
-                self._append(debate, cell, number, role, key)
+                self._append(cell, number, role, key)
         for key in closing:
-            self._append(debate, cell, CLOSING, "", key)
+            self._append(cell, CLOSING, "", key)
 
-    def _append(self, debate: int, cell: int, number: int, role: str, key: int) -> None:
-        self._debate.append(debate)
+    def _append(self, cell: int, number: int, role: str, key: int) -> None:
         self._cell.append(cell)
         self._round.append(number)
         self._role.append(self.roles.setdefault(role, len(self.roles)))
@@ -199,7 +198,7 @@ class Used:
         studies = np.asarray(study_of, int)[np.asarray(self._cell)]
         at, known = calls.find(np.asarray(self.keys, np.uint64), studies)
         columns = {name: np.asarray(getattr(self, f"_{name}"))[known]
-                   for name in ("cell", "round", "role", "debate", "wave", "message")}
+                   for name in ("cell", "round", "role", "wave", "message")}
         return UsedFigures(calls, at[known], columns, list(self.roles))
 
 
@@ -243,26 +242,25 @@ class UsedFigures:
         """What a cell used, as far as it is known call by call."""
         return self._calls.amounts(self._at[self._columns["cell"] == cell])
 
-    def critical(self, cell: int) -> dict[str, float] | None:
+    def critical(self, cell: int, debates: int) -> dict[str, float] | None:
         """Means per debate of the longest chain of calls that wait for each other, in calls and in seconds, in batches
         and otherwise.
 
         Calls of a message follow each other, messages of a wave run at the same time, waves follow each other. Calls
         before round 1 and of the decision are not in it: which of them wait for others is not on record.
+        debates: of the cell; one that failed before its first call has a chain of none.
         """
         own = np.flatnonzero((self._columns["cell"] == cell) & (self._columns["round"] > 0))
         if not len(own):
             return None
         seconds, queued = (self._calls.numbers[name][self._at[own]] for name in ("seconds", "queued"))
         _, first, of_message = np.unique(self._columns["message"][own], return_index=True, return_inverse=True)
-        waves, debates = self._columns["wave"][own][first], self._columns["debate"][own][first]
-        _, first, of_wave = np.unique(waves, return_index=True, return_inverse=True)
-        _, of_debate = np.unique(debates[first], return_inverse=True)
+        _, of_wave = np.unique(self._columns["wave"][own][first], return_inverse=True)
         found = {}
         for name, values in (("calls", np.ones(len(own))), ("seconds", seconds), ("queued", queued)):
-            longest = np.zeros(len(first))
+            longest = np.zeros(of_wave.max() + 1)
             np.maximum.at(longest, of_wave, np.bincount(of_message, values))
-            found[name] = float(np.bincount(of_debate, longest).mean())
+            found[name] = float(longest.sum()) / debates
         return found
 
 
@@ -279,7 +277,7 @@ def spend(analysis: Analysis) -> None:
                          **dict.fromkeys(("cacheable", "written", "reasoned", "cost_usd"))})
         cell["spending"] = {
             **whole, "reasoned": known["reasoned"] if rows else None, "by_call": known if rows else None,
-            "critical": used.critical(i), "rows": rows,
+            "critical": used.critical(i, analysis.column("calls", i).size), "rows": rows,
             "at_price": known.get("at_price") if rows and rest["calls"] <= 0 else None}
 
 

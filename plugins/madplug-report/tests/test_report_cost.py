@@ -128,6 +128,16 @@ def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each_in_the_times
     assert (asked["calls"], asked["seconds"]) == (2 + 1 + 1, 7.0 + 1.0 + 1.0)
 
 
+def test_a_debate_that_failed_before_its_first_call_counts_for_calls_and_for_the_chain(tmp_path):
+    failed = replace(debate("first", False, closing=()), sample=Sample("q2", QUESTION), messages=(), opening_calls=(),
+                     other_calls=(), decision=None, error="ModelError: gone")
+    alone, both = (of_cell(build([recorded(tmp_path / name, *debates)]), "first") for name, debates in (
+        ("alone", [debate("first", False, closing=())]), ("both", [debate("first", False, closing=()), failed])))
+    assert both["debates"] == 2
+    for name in ("calls", "seconds"):
+        assert both["spending"]["critical"][name] == alone["spending"]["critical"][name] / 2
+
+
 def test_what_a_prefix_cache_could_have_served_is_counted_in_blocks_by_model(folder):
     assert of_cell(build([folder]), "first")["spending"]["by_call"]["cacheable"] is None
     report = build([folder], Wanted(prefixes=True))

@@ -47,6 +47,14 @@ def test_entropy_and_agreement_of_a_round(keys, bits, agreement):
         pytest.approx(bits, abs=5e-7), agreement if agreement is None else pytest.approx(agreement))
 
 
+def test_a_debate_without_an_answer_that_could_be_read_counts_for_agreement_and_not_for_entropy():
+    cell = CellRounds()
+    for text in ("1.0A 1.1B 2.0B 2.1B", "1.0A 1.1B 2.0- 2.1-"):
+        cell.add(list(said(text)), {0, 1}, ("A",), None, 0.0)
+    assert (figures(cell, "entropy"), figures(cell, "agreement")) == ([1, 0], [0, 0.5])
+    assert [r.debates for r in cell.rounds] == [2, 2]
+
+
 @pytest.mark.parametrize(("reference", "to_right", "to_wrong"), [("A", 0, 1 / 3), ("B", 1 / 3, 0)])
 def test_a_minority_that_is_lost_as_seen_from_either_reference(reference, to_right, to_wrong):
     cell = rounds_of("AB BB BB", references=(reference,), key="B", score=float(reference == "B"))

@@ -202,9 +202,10 @@ class Savings(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> dict[str, float | None]:
         """Two counts."""
-        turns = [m for m in debate.transcript.messages if m.answers and m.round > 0]
+        turns = [m for m in debate.transcript.messages if m.agent is not None and m.round > 0]
         known = {m.id: m for m in debate.transcript.record}
-        return {"read": float(sum(is_incoming(known[i], m) for m in turns for i in m.seen)),
+        shown = [(known[id], m) for m in turns for id in m.seen]
+        return {"read": float(sum(one.agent != m.agent and one.round > 0 for one, m in shown)),
                 "silent": float(sum(map(is_silent, turns)))}
 
 

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from madplug import UserError
 from madplug_groups import GroupExchange, Members, Stages
 from madplug_selective import Embeddings, Novel, Savings, Unanimous
-from madplug_testing import StrippedText, play
+from madplug_testing import StrippedText, debate_from, play
 
 SHORT = {"first": "QUESTION", "exchange": "OTHERS {answers}", "block": "{content}", "summary": "POOL {summary}",
          "summarise": "GROUP {answers}"}
@@ -93,3 +95,11 @@ def test_embeddings_have_to_be_made(run_debate):
     visibility = 'visibility = {use = "selective.novel", inner = "groups.members", similarity = "embedding"}'
     with pytest.raises(UserError, match=r"selective\.novel needs 'embedding'"):
         run_debate(f'paradigm = "selective.debate"\n{visibility}', ())
+
+
+def test_a_turn_that_gives_no_answer_is_counted_too_where_it_read_others():
+    debate = debate_from("AA BB", replies="")
+    first = debate.transcript.messages[0]
+    debate.transcript.append(replace(first, id=4, round=3, answer="", key=None, seen=(0, 1, 2, 3)))
+    before = Savings().score(debate_from("AA BB", replies=""), ())["read"]
+    assert Savings().score(debate, ())["read"] - before == 2

@@ -163,8 +163,9 @@ def _charts(study: Study, chunks: _Chunks) -> list[dict[str, Any]]:
 
 def _of_cells(overview: dict[str, Any], cells: Collection[str], part: Part) -> dict[str, Any]:
     """An overview of what is exported; if that is only a part, without what is known of the whole."""
-    partial: dict[str, Any] = {"planned": None, "status": "a part of the study"} if part.samples else {}
-    partial |= {"paid": None, "failures": []} if part.samples or part.cells else {}
+    whole = not (part.samples or part.cells)
+    partial: dict[str, Any] = {} if whole else {
+        "planned": None, "status": "a part of the study", "paid": None, "failures": []}
     return {**overview, **partial, "cells": [c for c in overview["cells"] if c["cell"] in cells]}
 
 

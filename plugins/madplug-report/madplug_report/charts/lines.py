@@ -33,7 +33,8 @@ def dynamics(report: Mapping[str, Any]) -> Chart | None:
     """How far apart the answers are."""
     what = [("entropy", "entropy of answers, bits"), ("agreement", "pairs of voters that agree")]
     return _chart(report, what, "dynamics", "Entropy and agreement",
-                  f"Means over debates with several voters. {GOING}", start=1, separate=True)
+                  f"Means over debates with several voters; entropy where an answer could be read. {GOING}",
+                  start=1, separate=True)
 
 
 def by_round(report: Mapping[str, Any]) -> Chart | None:
@@ -41,7 +42,8 @@ def by_round(report: Mapping[str, Any]) -> Chart | None:
     what = [("accuracy", "most common answer is right"), ("entropy", "entropy of answers, bits")]
     judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
     return _chart(judged, what, "by-round", "Accuracy and entropy by round",
-                  f"Of debates in which it is known which answers are right. {GOING}", start=1, separate=True, need=0)
+                  f"Of debates in which it is known which answers are right; entropy where one could be read. {GOING}",
+                  start=1, separate=True, need=0)
 
 
 def lone(report: Mapping[str, Any]) -> Chart | None:
@@ -51,7 +53,8 @@ def lone(report: Mapping[str, Any]) -> Chart | None:
     judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
     return _chart(judged, what, "lone", "Survival of lone right answers",
                   "First the share of debates with several voters in which one alone is right in a round; then shares "
-                  f"of these. {GOING}", start=1, separate=False, need=1)
+                  "of these: of those in which that voter's next answer could be read, and of all. "
+                  f"{GOING}", start=1, separate=False, need=1)
 
 
 def _has(cell: Mapping[str, Any], key: str) -> bool:
