@@ -113,7 +113,8 @@ def candidates(cell: Cell) -> Iterator[Cell]:
         return
     least = min(cell.wanted, max(2, len(cell.roles), len(cell.personas)))
     every = moves(cell)
-    for agents in AGENTS[least - 1:] if cell.agents is not None else [None]:
+    fixed = cell.agents is None or (cell.personas and cell.personas[-1].count)
+    for agents in [cell.agents] if fixed else AGENTS[least - 1:]:
         for rounds in ROUNDS[1:] if cell.rounds > 1 else [1]:
             made = replace(cell, agents=agents, rounds=rounds)
             if moves(made) == every and made.turns.turns(made.wanted, rounds) and not any(

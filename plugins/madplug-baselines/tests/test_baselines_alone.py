@@ -255,6 +255,16 @@ def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate_nor_are_there_r
         def turns(self, agents: int, round: int) -> int:
             return agents if round < 3 else 0
 
+    class Two(PersonaGenerator):
+        """Makes two, whatever the cell says."""
+
+        count = 2
+
+        def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
+            raise NotImplementedError
+
+    pair = replace(debate_from("A B", rounds=3).cell, personas=[Two()])
+    assert nearest_settings(pair, 12)[:2] == (2, 6)
     cell = replace(debate_from("A B C", rounds=3).cell, personas=[Sides()])
     assert nearest_settings(replace(cell, turns=Ends()), 9)[:2] == (4, 2)
     assert nearest_settings(cell, 1)[:2] == (3, 2)

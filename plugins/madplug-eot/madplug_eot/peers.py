@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from madplug import Agent, Message, Options, Turn, Visibility
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 Topology = Literal["memory", "report", "relay", "debate"]
 
@@ -49,6 +49,13 @@ class Peers(Visibility):
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
         """The agents this one reads, in every round the same."""
         return sees(self.options.topology, agent.id, len(debate.agents))
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """A topology that is complete with so few agents."""
+        topology, n = self.options.topology, cell.wanted
+        if topology != "memory" and cell.rounds > 1 < n and all(len(sees(topology, i, n)) == n - 1 for i in range(n)):
+            yield (f"of {n} agents everybody reads everybody: this is the same debate as with topology = \"memory\"; "
+                   "take 3 agents or more")
 
 
 def sees(topology: Topology, i: int, n: int) -> tuple[int, ...]:

@@ -115,3 +115,10 @@ def test_constrained_models_end_with_an_answer(run_debate):
     debate = 'paradigm = "eot.memory"\nrounds = 2\nstyles = [{use = "eot.exchange", max_characters = 70}]'
     requests = run_debate(debate, lambda request: "Final answer: " + "ABA"[request.agent])[1]
     assert all("{0,70}" in r.form["regex"] for r in requests)
+
+
+@pytest.mark.parametrize(("topology", "agents", "told"), [
+    ("relay", 2, True), ("report", 2, True), ("relay", 3, False), ("report", 3, False), ("memory", 2, False)])
+def test_of_two_agents_the_topologies_are_one_and_that_is_a_warning(topology, agents, told):
+    cell = type("Cell", (), {"wanted": agents, "rounds": 2})
+    assert any("everybody reads everybody" in text for text in Peers(topology=topology).warn(cell)) is told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
@@ -12,7 +12,7 @@ from madplug import Agent, Message, Metric, Options, Turn, Visibility
 from madplug_sparse.topology import RANDOM, Graph, Name, Shape, build, density, diameter, mean_in_degree
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 
 class GraphOptions(Options):
@@ -91,6 +91,14 @@ class SparseGraph(Visibility):
             yield f"'edges' names an agent that does not exist; there are {n}, counted from 0"
         if o.topology == "k_regular" and (o.k or 0) % 2 and n % 2 and (o.k or 0) < n - 1:
             yield f"there is no {o.k}-regular graph of {n} agents; take an even k or an even number of agents"
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """A graph that is complete with so few agents."""
+        n, o = cell.wanted, self.options
+        if o.topology not in {"full", *RANDOM} and cell.rounds > 1 < n and density(
+                build(o.topology, n, Shape(o.k, o.p, o.hub, o.groups, o.edges, o.directed))) == 1:
+            yield (f"topology = \"{o.topology}\" of {n} agents is complete: this is the same debate as with "
+                   "topology = \"full\"")
 
 
 class Topology(Metric):

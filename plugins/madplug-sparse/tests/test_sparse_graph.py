@@ -147,3 +147,11 @@ def test_a_star_and_a_chain_differ_in_diameter_alone():
     star, chain = build("star", 6), build("chain", 6)
     assert (density(star), mean_in_degree(star)) == (density(chain), mean_in_degree(chain))
     assert [diameter(graph) for graph in (star, chain, build("full", 4), build("groups", 4))] == [2, 5, 1, None]
+
+
+@pytest.mark.parametrize(("options", "agents", "told"), [
+    ({}, 3, True), ({}, 4, False), ({"topology": "star"}, 3, False), ({"topology": "k_regular", "k": 4}, 5, True),
+    ({"topology": "full"}, 3, False), ({"topology": "erdos_renyi"}, 2, False)])
+def test_a_graph_that_is_complete_with_so_few_agents_is_a_warning(options, agents, told):
+    cell = type("Cell", (), {"wanted": agents, "rounds": 2})
+    assert any("is complete" in text for text in SparseGraph(**options).warn(cell)) is told
