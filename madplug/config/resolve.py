@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,9 @@ class Resolver:
         problems += builder.problems
         for component, place in ((executor, "execution"), *((observer, "observers") for observer in observers)):
             problems += [p for cell in found if component is not None for p in check_own(component, cell, place)]
-        if limits.counts and not problems:
-            problems += _uncounted(limits.counts, {name for cell in found for name in cell.worst_counts()})
+        if limits.counts:
+            counted = {name for cell in found for name in cell.worst_counts()}
+            problems += _uncounted(limits.counts, counted, all_known=not problems)
         if problems:
             raise UserError(list(dict.fromkeys(problems)))
         plan = StudyPlan(run.name or "study", found, dict(self.made.models), run.seed, run.repeats,
@@ -227,10 +229,12 @@ class Resolver:
                 for name, model in self.made.models.items() if model.price is None]
 
 
-def _uncounted(limits: Mapping[str, float], counted: Iterable[str]) -> list[Problem]:
+def _uncounted(limits: Mapping[str, float], counted: Iterable[str], *, all_known: bool) -> list[Problem]:
+    """all_known: what cells count; if not, only what is nearly a limit that every study has is a mistake."""
     known = [*Limits.model_fields, *sorted(counted)]
     odd = [Problem(f"limits.{name}", f"nothing in this study counts that{nearest_or_all(name, known)}")
-           for name in limits if name not in known]
+           for name in limits if name not in known
+           and (all_known or get_close_matches(name, Limits.model_fields, cutoff=0.8))]
     return odd or [Problem(f"limits.{name}", "expected a whole number") for name, most in limits.items() if most % 1]
 
 

@@ -61,6 +61,7 @@ def fitting(rows: Iterable[Sampled], cells: Iterable[Cell]) -> Iterator[Sampled]
         problems += (Problem("dataset", f"sample '{sample.id}' does not fit {one.full_name}: {why}")
                      for one in choosy if (why := one.misfit(sample, references)))
         if len(problems) >= MOST_MISFITS:
+            problems.append(Problem("dataset", f"no row after '{sample.id}' was looked at"))
             break
         yield sample, references
     if problems:

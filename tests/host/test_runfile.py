@@ -285,6 +285,13 @@ def test_a_part_with_dots_is_quoted_in_a_sweep_as_everywhere(write):
     assert [plan.models[cell.channels["m-1.5"]].options.letters for cell in plan.cells] == ["AB", "CD"]
 
 
+@pytest.mark.parametrize(("limit", "told"), [("cost_us", True), ("tool_calls", False)])
+def test_a_misspelt_limit_is_told_beside_other_mistakes_and_one_that_a_broken_cell_may_count_is_not(write, limit, told):
+    with pytest.raises(UserError) as error:
+        load(write(RUN), [f"limits.{limit}=5", "debate.decision=nothing"])
+    assert [problem.place for problem in error.value.problems][1:] == [f"limits.{limit}"] * told
+
+
 @pytest.mark.parametrize(("last", "told"), [(1, True), (2, False), (0, False)])
 def test_rounds_in_which_nobody_has_a_turn_are_a_warning(write, last, told, monkeypatch):
     resolved = load(write(RUN), ["debate.rounds=2"])

@@ -151,9 +151,9 @@ class Side(Style):
     """Argues for an answer, turn by turn, in its own chat.
 
     The first debater answers the question. The next one gets that text verbatim and the instruction to
-    disagree, and gives an answer with its reasons. From then on each gets what the others have said since its last
-    turn, and is asked whether it agrees. The chat has all of its own turns, so that it only ever grows at its
-    end.
+    disagree, and gives an answer with its reasons; further ones get what was said, without that instruction. From then
+    on each gets what the others have said since its last turn, and is asked whether it agrees. The chat has all of its
+    own turns, so that it only ever grows at its end.
 
     `level` says how much the sides may agree: 0 on everything, 1 mostly not, 2 not necessarily, 3 on nothing.
     """
@@ -175,7 +175,7 @@ class Side(Style):
         oppose: str = Field(default=OPPOSE, description=(
             "the other side's first turn; {question}, {opponent} (what was said), {format}"))
         join: str = Field(default=JOIN, description=(
-            "the first turn of a further affirmative debater; {question}, {opponent}, {format}"))
+            "the first turn of a further debater of either side; {question}, {opponent}, {format}"))
         exchange: str = Field(default=EXCHANGE, description="later turns; {opponent}, {format}")
         base: bool = Field(default=False, description=(
             "the first debater defends an answer that an extra call gave (the paper's translation task)"))
@@ -219,9 +219,10 @@ class Side(Style):
             return {"role": "user", "content": self._fill(debate, self.options.exchange, opponent)}
         if not shown:
             return user(debate.sample, self._fill(debate, self.options.opening))
-        joins = turn.agent.persona.role == "affirmative"
+        side = turn.agent.persona.role  # of which only the first to speak against the other opposes what was said
+        spoken_for = side == "affirmative" or any(m.agent in {a.id for a in debate.with_role(side)} for m in shown)
         return user(debate.sample,
-                    self._fill(debate, self.options.join if joins else self.options.oppose, opponent))
+                    self._fill(debate, self.options.join if spoken_for else self.options.oppose, opponent))
 
     def _fill(self, debate: Debate, template: str, opponent: str = "") -> str:
         return fill(template, question=question_parts(debate.sample), opponent=opponent,

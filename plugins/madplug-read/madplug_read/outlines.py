@@ -37,7 +37,7 @@ def outline(result: DebateResult, grades: Grades, spending: Spent | None = None)
     """
     columns = tuple(_columns(result))
     counted = {c.id for c in columns if c.votes} or {c.id for c in columns}
-    changes = tuple(_changes(result.messages, grades))
+    changes = tuple(c for c in _changes(result.messages, grades) if c.agent in counted)
     rounds = tuple(_rounds(result, grades, columns, counted, {c.message for c in changes}))
     decision, tokens = result.decision, result.tokens
     right = grades.get(decision.key) if decision is not None and decision.key is not None else None

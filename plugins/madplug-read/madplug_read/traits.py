@@ -20,7 +20,7 @@ TRAITS: Mapping[str, str] = {
     "minority_right": "at first most agents were wrong or not read, and at least one was right",
     "majority_lost": "at first more than half of the agents were right, and the decision is wrong",
     "fallback": "the decision was chosen by a fallback",
-    "tie": "the decision was a tie that had to be broken",
+    "tie": "in the decision several answers were equally far ahead",
     "unread": "an answer could not be read",
     "ballot_unread": "a final answer, a vote, or a mark or a form that a reply should have, could not be read",
     "retracted": "messages were retracted",
@@ -32,14 +32,14 @@ TRAITS: Mapping[str, str] = {
 def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow], changes: Sequence[Change],
            voters: Collection[int]) -> tuple[str, ...]:
     """The traits of a debate, in the order of `TRAITS`. right: whether its decision is right."""
-    found = {*_of_the_end(result, right), *_of_changes([c for c in changes if c.agent in voters])}
+    found = {*_of_the_end(result, right), *_of_changes(changes)}
     if result.decision is not None:
         found |= {name for name in ("fallback", "tie") if getattr(result.decision, name)}
     if result.unread:
         found.add("ballot_unread")
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
     found |= {*_at_first(next((row for row in marks if any(m.key is not None for m in row)), ()), right)}
-    if any(m.state == "unread" for row in marks for m in row):
+    if any(m.answers and m.key is None and m.agent in voters and not m.retracted for m in result.messages):
         found.add("unread")
     if any(m.retracted for m in result.messages):
         found.add("retracted")
@@ -49,7 +49,7 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
 
 
 def _of_the_end(result: DebateResult, right: bool | None) -> Iterator[str]:
-    if result.failures:
+    if result.failures and result.decision is not None and result.decision.key is not None:
         yield "partial"
     if result.error is not None:
         yield "failed"

@@ -96,6 +96,7 @@ def test_the_vote_stands_from_round_to_round_and_what_was_said_before_has_a_row_
     ("1 0 B\n2 0 A", {"decision": "A"}, {"right", "changed", "wrong_to_right"}),
     ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread", "ballot_unread"}),
     ("1 0 -\n2 0 A", {"decision": "A"}, {"right", "unread"}),
+    ("1 0 -\n1 0 A", {"decision": "A"}, {"right", "unread"}),
     ("1 0 A\n2 0 -", {"decision": "A"}, {"right", "unread", "ballot_unread"}),
     ("1 0 A\n2 0 -", {"decision": Decision("A", votes=(Vote(0, {"A": 1}),))}, {"right", "unread"}),
     ("1 0 A\n1 1 -", {"voters": {0}, "decision": "A"}, {"right"}),
@@ -107,7 +108,7 @@ def test_the_vote_stands_from_round_to_round_and_what_was_said_before_has_a_row_
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
-], ids=["talked out", "right", "a majority lost", "corrected", "unread", "read in the end",
+], ids=["talked out", "right", "a majority lost", "corrected", "unread", "read in the end", "read when it spoke again",
         "the last unread", "a vote instead", "no voter's", "no answer asked for", "an unread ranking",
         "retracted and altered", "a fallback after a tie", "undecided", "failed", "running",
         "an agent without a vote"])
@@ -115,6 +116,16 @@ def test_the_traits_of_a_debate(text, more, wanted):
     found = outline(debate(text, **more), GRADES).traits
     assert set(found) == wanted
     assert list(found) == [name for name in TRAITS if name in wanted]
+
+
+def test_without_a_vote_no_mind_is_counted_as_changed_and_nothing_undecided_is_partial():
+    moved = outline(debate("1 0 A\n1 1 B\n1 2 A\n2 2 B", voters={0, 1}), GRADES)
+    assert moved.changes == ()
+    gone = debate("1 0 A\n1 1 -")
+    left = replace(gone.messages[1], agent=None, stage="failed", data={"madplug": {"failed": {"1": "503"}}})
+    for decision, partial in ((Decision("A"), True), (Decision.undecided("none"), False)):
+        found = outline(replace(gone, messages=(gone.messages[0], left), decision=decision), GRADES)
+        assert ("partial" in found.traits) is partial
 
 
 def test_what_an_agent_was_shown_instead_is_with_the_message_that_answers_it():

@@ -85,13 +85,14 @@ function Filters({ study, cell, query, overview, scanned }) {
   const on = chosen(query);
   const counts = useCounts(study, searchOf(cell, query), scanned);
   const some = (name) => on.includes(name) || !counts?.whole || counts.traits[name];
+  const alone = !['text', 'other', 'field', 'tag', 'with'].some((key) => query[key]); // a number is of filters and groups
   const others = cell ? overview.cells.map((c) => c.cell).filter((c) => c !== cell) : [];
   const set = (change) => replaceQuery({ ...readRoute(location.hash).query, ...change }); // a search is set a little later
   const toggle = (name) => set({ traits: (on.includes(name) ? on.filter((t) => t !== name) : [...on, name]).join(',') });
   return html`<form class="filters" role="search" onSubmit=${(e) => e.preventDefault()}>
     <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in overview.traits).filter(some).map((name) => html`
       <button type="button" key=${name} class="toggle" aria-pressed=${String(on.includes(name))} title=${overview.traits[name]}
-        onClick=${() => toggle(name)}>${FILTERS[name]}${counts && html` <span class="number">${whole(counts.traits[name] ?? 0)}</span>`}</button>`)}${
+        onClick=${() => toggle(name)}>${FILTERS[name]}${counts && alone && html` <span class="number">${whole(counts.traits[name] ?? 0)}</span>`}</button>`)}${
       counts && !counts.whole && html`<span class="quiet small">counting…</span>`}</div>
     <div class="bar start">
       <${SearchField} value=${query.text ?? ''} set=${(text) => set({ text })} />
@@ -100,8 +101,8 @@ function Filters({ study, cell, query, overview, scanned }) {
         query.with && html`<option value=${query.other}>${brief(query.other, 50)}, of the other study</option>`}${
         others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
       ${!cell && [cellNames(overview), ...factorsOf(overview)].map((factor) => html`<${Factor} key=${factor.name} factor=${factor} query=${query} set=${set} overview=${overview} />`)}
-      <${Among} label="Group" name="group" counts=${counts?.groups} query=${query} set=${set} />
-      ${counts?.noted > 0 && html`<${Among} label="My notes" name="tag" counts=${{ '*': counts.noted, ...counts.tags }} query=${query} set=${set} />`}
+      <${Among} label="Group" name="group" counts=${counts?.groups} numbers=${alone} query=${query} set=${set} />
+      ${counts?.noted > 0 && html`<${Among} label="My notes" name="tag" counts=${{ '*': counts.noted, ...counts.tags }} numbers=${!filtered(query)} query=${query} set=${set} />`}
       ${query.field && html`<button type="button" class="toggle" aria-pressed="true" onClick=${() => set({ field: '' })}>${
         FIELD_NAMES[query.field] ?? query.field}</button>`}
       ${html`<label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
@@ -117,12 +118,12 @@ function Filters({ study, cell, query, overview, scanned }) {
 
 const filtered = (query) => chosen(query).length > 0 || query.text || query.other || query.group || query.tag || query.cells;
 
-// A choice among values, each with how many debates it would leave.
-function Among({ label, name, counts, query, set }) {
+// A choice among values, each with how many debates it would leave, if that is known.
+function Among({ label, name, counts, numbers, query, set }) {
   const values = Object.entries(counts ?? {});
   if (!values.length && !query[name]) return null;
   return html`<label>${label} <select value=${query[name] ?? ''} onChange=${(e) => set({ [name]: e.target.value })}><option value="">all</option>${
-    values.map(([value, n]) => html`<option value=${value}>${value === '*' ? 'any' : brief(value, 40) || '(none)'} (${whole(n)})</option>`)}</select></label>`;
+    values.map(([value, n]) => html`<option value=${value}>${value === '*' ? 'any' : brief(value, 40) || '(none)'}${numbers ? ` (${whole(n)})` : ''}</option>`)}</select></label>`;
 }
 
 // The names of the cells, to choose one like a level.

@@ -144,7 +144,7 @@ export function Question({ debate }) {
 
 const HOW = [
   ['agreed', 'agreed', 'The decision protocol\'s own condition for agreement was met, such as a majority or a threshold.'],
-  ['tie', 'a tie', 'Several answers were equally far ahead; the protocol\'s rule for ties chose among them.'],
+  ['tie', 'a tie', 'Several answers were equally far ahead.'],
   ['fallback', 'chosen by a fallback', 'The protocol could not decide as intended, for instance because no ballot could be read, and used its fallback.'],
 ];
 

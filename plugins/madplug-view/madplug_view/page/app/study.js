@@ -101,7 +101,7 @@ function Cells({ study, found, query }) {
     <tbody>${shown.map((c) => html`<${CellRow} key=${c.cell} study=${study} cell=${c} costs=${costs} low=${low} high=${high}
       settings=${found.settings[c.cell]} />`)}</tbody></table></div>
     <p class="quiet small">Points are means, lines 95% intervals over samples${high === 1 && low === 0 ? ', on a scale from 0 to 1' : ''}.
-      Undecided debates count as wrong. Open a cell to see its debates.</p></section>`;
+      A failed debate has no score; for qa.accuracy, an undecided one is wrong. Open a cell to see its debates.</p></section>`;
 }
 
 function CellRow({ study, cell, costs, low, high, settings }) {
@@ -153,7 +153,7 @@ function Charts({ study, many }) {
 
 const PLACES = [
   ['a right majority ended with a wrong answer', 'majority_lost'],
-  ['a right minority was talked out of its answer', 'wrong,right_to_wrong,minority_right'],
+  ['a right minority lost, and a right answer was given up', 'wrong,right_to_wrong,minority_right'],
   ['a wrong majority was put right', 'right,wrong_to_right,minority_right'], ['an agent changed its mind', 'changed'],
   ['nothing was decided', 'undecided'], ['a fallback decided', 'fallback'], ['something failed', 'failed'],
 ];
