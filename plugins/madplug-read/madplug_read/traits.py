@@ -22,7 +22,7 @@ TRAITS: Mapping[str, str] = {
     "fallback": "the decision was chosen by a fallback",
     "tie": "in the decision several answers were equally far ahead",
     "unread": "an answer could not be read",
-    "ballot_unread": "a final answer, a vote, or a mark or a form that a reply should have, could not be read",
+    "ballot_unread": "a final answer, a vote, a persona, or the mark or form of another reply could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
 }

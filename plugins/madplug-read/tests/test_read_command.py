@@ -263,7 +263,7 @@ def test_a_terminal_with_fewer_characters_or_none_shows_the_others_as_question_m
     ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
      "6 of 6 debates of 'main' were decided by the fallback (most often no vote)"),
     ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
-     "in 6 of 6 debates of 'main' a final answer, a ballot or another reply could not be read"),
+     "in 6 of 6 debates of 'main' a final answer, a ballot, a persona or another reply could not be read"),
     ("failed", "int(debate.sample.id)", "6 debates failed")])
 def test_how_debates_ended_is_told_with_the_commonest_reason(program, tmp_path, name, decision, sentence):
     (tmp_path / "mine.py").write_text(f"""
