@@ -93,8 +93,7 @@ def test_options_are_typed_without_a_cast(tmp_path):
 
     path = tmp_path / "near.py"
     path.write_text(TYPED)
-    out, _, status = mypy.run(["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache"),
-                               "--follow-imports", "silent", str(path)])
+    out, _, status = mypy.run(["--config-file", str(ROOT / "pyproject.toml"), str(path)])
     shown = [line.partition('"')[2].rstrip('"') for line in out.splitlines() if "Revealed type" in line]
     assert status == 0, out
     assert shown == ["int", "madplug.kinds.Visibility", "list[madplug.kinds.Visibility]", "str", "int",
