@@ -19,7 +19,7 @@ for needed in ("mcp", "madplug_retrieval", "madplug_sandbox", "madplug_openai"):
 SERVER = """
 import sys
 from mcp.server import MCPServer
-server = MCPServer("numbers")
+server = MCPServer("numbers", log_level="CRITICAL")
 
 @server.tool()
 def add(a: int, b: int) -> int:
