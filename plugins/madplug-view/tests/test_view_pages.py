@@ -182,7 +182,7 @@ def test_a_change_of_mind_names_the_agents_whose_latest_shown_answer_it_was(kit,
 def test_debates_in_which_a_right_minority_lost_are_one_click_away(show):
     page = show()
     page.get_by_role("link", name="a right minority lost, and a right answer was given up").click()
-    for name in ("right turned wrong", "majority wrong, a minority right", "wrong"):
+    for name in ("right turned wrong", "a right minority at first", "wrong"):
         expect(page.get_by_role("button", name=re.compile(rf"^{name} \d"))).to_have_attribute("aria-pressed", "true")
     expect(page.locator("a.row")).to_contain_text("talked-out")
 
