@@ -390,7 +390,7 @@ def test_the_list_is_gone_through_by_keys(show):
 def test_the_list_goes_on_after_its_first_fifty_debates(kit, look, exported):
     page = look("#/debate/0/plain/0/q00048", *kit.some("plain", 60), exported=exported)
     place = page.get_by_role("navigation", name="Debates of the list")
-    expect(place).to_contain_text("49 of 50+")
+    expect(place).to_contain_text(re.compile(r"49 of (50\+|60)"))  # a busy server gives the list in other parts
     page.keyboard.press("n")
     expect(place).to_contain_text("50 of 60")
     page.keyboard.press("n")
