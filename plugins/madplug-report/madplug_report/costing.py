@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from madplug_report.tables import Table, label, money, number, percent
@@ -31,8 +31,17 @@ def costs(report: Mapping[str, Any]) -> Table:
     spent = any(cell["calls"] for cell in report["cells"])
     return Table("Cost", head, rows if spent else [], notes=[
         "means per debate, whichever cell paid, and dollars in all; the chain is the longest of calls that wait for "
-        "each other from round 1 to the decision", *([f"{priced[0]}: {_prices(report)}; other models as they were "
-        "paid, and with what metrics asked models for"] if priced else [])])
+        "each other from round 1 to the decision", *_with_metrics(report, ["reasoned", *recounted]),
+        *([f"{priced[0]}: {_prices(report)}; other models as they were paid, and with what "
+           "metrics asked models for"] if priced else [])])
+
+
+def _with_metrics(report: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """A note that these columns count calls which others leave out, if there are any."""
+    more = any((cell["spending"]["by_call"] or {"calls": 0})["calls"] > cell["spending"]["calls"]
+               for cell in report["cells"])
+    return [f"{' and '.join(names)}: with what metrics asked models for, which calls, read, cached and written "
+            "leave out"] * more
 
 
 def _prices(report: Mapping[str, Any]) -> str:
@@ -56,7 +65,7 @@ def caches(report: Mapping[str, Any]) -> Table:
                          percent(could and could / known["read"])])
     return Table("Prefix caches", ["cell", "read", "cached", "could be cached"], rows, notes=[
         "cached: as providers say; could be cached (--prefixes): stands at the beginning of an earlier prompt to the "
-        "same model, in blocks of 16 tokens"])
+        "same model, in blocks of 16 tokens", *_with_metrics(report, ["could be cached"])])
 
 
 def paid(report: Mapping[str, Any]) -> Table:
@@ -80,4 +89,5 @@ def spending(report: Mapping[str, Any]) -> Table:
                          money(row["cost_usd"])])
     return Table("Cost by round, role and model", ["cell", "by", "", "calls", "read", "cached", "written", "reasoned",
                                                    "USD in all"], rows,
-                 notes=["with what metrics asked models for, which the tables before leave out"])
+                 notes=["with what metrics asked models for, which calls, read, cached and written of the tables "
+                        "before leave out"])

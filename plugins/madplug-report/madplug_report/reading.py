@@ -189,7 +189,7 @@ class Debates:
         self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
         if len(self.spent):
             self.used.add(cell, {a.id: a.persona.role for a in debate.agents}, _keys(debate.opening_calls),
-                          ((m.round, m.wave, m.agent, _keys(m.calls)) for m in debate.messages),
+                          ((m.round, m.wave, m.retracted, m.agent, _keys(m.calls)) for m in debate.messages),
                           _keys(debate.other_calls))
         voters = {a.id for a in debate.agents if a.persona.votes}
         said = [m for m in debate.messages if not m.retracted]

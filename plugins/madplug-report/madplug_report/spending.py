@@ -168,14 +168,14 @@ class Used:
         return len(self.keys)
 
     def add(self, cell: int, roles: Mapping[int, str], opening: Sequence[int],
-            said: Iterable[tuple[int, int, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
-        """The calls of one debate: keys of those before round 1, (round, wave, agent, keys) of each message, and keys
-        of those that are behind no message."""
-        before: tuple[int, int, bool] | None = None
+            said: Iterable[tuple[int, int, bool, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
+        """The calls of one debate: keys of those before round 1, (round, wave, retracted, agent, keys) of each message,
+        and keys of those that are behind no message."""
+        before: tuple[int, int, bool, bool] | None = None
         for key in opening:
             self._append(cell, 0, "", key)
-        for number, wave, agent, keys in said:
-            now = number, wave, agent is None  # what an extension asks between rounds has no wave
+        for number, wave, retracted, agent, keys in said:
+            now = number, wave, retracted, agent is None  # what an extension asks between rounds has no wave
             self._waves += now != before
             self._messages += 1
             before = now

@@ -121,7 +121,12 @@ def test_what_was_used_is_known_by_round_role_and_model_and_what_it_was_for_if_t
 def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each_in_the_times_of_its_study(tmp_path, folder):
     other = recorded(tmp_path / "other", debate("first", False), seconds=1.0)
     between = recorded(tmp_path / "between", debate("first", False, closing=(), asked=("vote",)))
-    first, second, again, asked = (cell["spending"]["critical"] for cell in build([folder, other, between])["cells"])
+    redone = debate("first", True)
+    redone = recorded(tmp_path / "redone", replace(redone, messages=(
+        *(replace(m, retracted=True) for m in redone.messages), *(replace(m, id=m.id + 2) for m in redone.messages))))
+    first, second, again, asked, twice = (
+        cell["spending"]["critical"] for cell in build([folder, other, between, redone])["cells"])
+    assert twice["calls"] == 2 + 2, "a round waits for one that was retracted"
     assert first == {"calls": 2 + 1, "seconds": 7.0 + 1.0, "queued": 0.0}
     assert second == {"calls": 2, "seconds": 7.0, "queued": 0.0}
     assert again["seconds"] == 2.0 + 1.0
@@ -201,6 +206,15 @@ def test_costs_are_in_files(folder, program, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Cost by round, role and model" in page
     assert len(json.loads((tmp_path / "out" / "report.json").read_text())["paid"]) == 4
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_columns_that_count_what_metrics_asked_models_for_say_so_if_they_did(tmp_path, scored):
+    one = debate("first", False)
+    folder = recorded(tmp_path / "study", replace(one, calls=one.calls - scored))
+    report = build([folder], Wanted(prefixes=True))
+    for table, columns in ((costs, "reasoned"), (caches, "could be cached")):
+        assert any(note.startswith(f"{columns}: with what metrics asked") for note in table(report).notes) == scored
 
 
 def test_a_study_without_calls_has_no_table_of_costs_by_call(study, kit):
