@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ from madplug_report.reading import ACCURACY, AGREED, DECIDED, FAILED, FALLBACK, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from madplug_report.studies import CellFacts
+
 OUTCOMES = {"agreed": AGREED, "decided": DECIDED, "fallback": FALLBACK, "undecided": UNDECIDED, "failed": FAILED}
+_CHALLENGE = re.compile(r"(challenge\.outcome.*\.(\w+))\.rate")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -214,9 +218,26 @@ class Analysis:
             "seconds": [float(q) for q in np.quantile(self.column("seconds", cell), QUANTILES)] if n else None,
             "rounds": {int(i): int(ran[i]) for i in np.flatnonzero(ran)},
             "by_round": [r.figures(i) for i, r in enumerate(rounds.rounds, 1) if r.debates],
+            "decides": _decides(facts, self.metric_of[cell] or ""), "challenges": list(self._challenges(cell)),
             "places": rounds.places(), "alterations": self.debates.alterations[cell].figures(),
             "judges": rounds.judges, "vote_of_first": rounds.curve() if rounds.pool and rounds.judges else None,
             "figures": facts.figures}
+
+    def _challenges(self, cell: int) -> Iterator[dict[str, Any]]:
+        """By setting of `challenge.final` the share of agents that challenge, and its parts by how their answers score.
+
+        Means over the debates in which it is known how they score; where nobody challenges, no answer has to.
+        """
+        for name in sorted(self.debates.metrics):
+            match = _CHALLENGE.fullmatch(name)
+            names = {part: f"{match[1]}.{part}" for part in ("higher", "same", "lower")} if match else {}
+            if match and all(part in self.debates.metrics for part in names.values()):
+                rate, answerable = self.raw(name, cell), self.column("answerable", cell) > 0
+                parts = {part: np.where(rate > 0, rate * self.raw(of, cell), rate) for part, of in names.items()}
+                known = answerable & ~np.isnan(sum(parts.values()))
+                if known.any():
+                    yield {"setting": match[2], "rate": float(rate[known].mean()),
+                           **{part: float(values[known].mean()) for part, values in parts.items()}}
 
     def _costs(self, cell: int) -> dict[str, Any]:
         """Means per debate of what was used, whichever cell paid for it."""
@@ -249,6 +270,16 @@ class Analysis:
         whole = float(spent[~np.isnan(scores) | (self.column("end", cell) == FAILED)].sum())
         right = float(np.nansum(scores))
         return whole / right if right > 0 and not np.isnan(whole) else None
+
+
+def _decides(facts: CellFacts, metric: str) -> bool:
+    """Whether a metric looks at the decision, as far as the study says: `of` of `qa.accuracy` can be somebody else."""
+    use, _, rest = metric.partition("#")
+    number = rest.partition(".")[0]
+    alike = [table for table in facts.resolved.get("metrics") or ()
+             if isinstance(table, Mapping) and f"{use}.".startswith(f"{table.get('use')}.")]
+    nth = int(number) if number.isdecimal() else 1
+    return all(table.get("of", "decision") == "decision" for table in alike[nth - 1:nth])
 
 
 def _share(part: int, whole: int) -> float | None:

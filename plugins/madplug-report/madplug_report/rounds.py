@@ -23,6 +23,8 @@ class Round:
     debates: int = 0
     answered: int = 0
     """Of these, those in which an answer could be read, over which the entropy is."""
+    answered_by_several: int = 0
+    """Of these, those with at least two voters."""
     entropy: float = 0.0
     agreement: float = 0.0
     pairs: int = 0
@@ -38,8 +40,10 @@ class Round:
     """Debates in which it is known which answers are right."""
     right: float = 0.0
     """Of these, those whose most common answer is; of several, the share of them that are."""
+    contested: int = 0
+    """Of those in which it is known, those with at least two voters."""
     lone: int = 0
-    """Of these, those in which one voter of several is right and all others are wrong."""
+    """Of these, those in which one voter is right and all others are wrong."""
     followed: int = 0
     """Of the lone ones, those in which the voter speaks again in the next round with an answer."""
     kept: int = 0
@@ -50,10 +54,12 @@ class Round:
     def figures(self, number: int) -> dict[str, Any]:
         """Means and shares; None for a division by zero."""
         return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.answered),
+                "entropy_of_several": _share(self.entropy, self.answered_by_several),
                 "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
                 "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged),
-                "accuracy": _share(self.right, self.known), "lone": _share(self.lone, self.known), "lone_n": self.lone,
-                "lone_kept": _share(self.kept, self.followed), "lone_won": _share(self.won, self.lone)}
+                "accuracy": _share(self.right, self.known), "lone": _share(self.lone, self.contested),
+                "lone_n": self.lone, "lone_kept": _share(self.kept, self.followed),
+                "lone_won": _share(self.won, self.lone)}
 
 
 @dataclass
@@ -77,67 +83,64 @@ class CellRounds:
     positions: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     """By place in the view, and how many peers it shows: opportunities to adopt an answer, and adoptions."""
     pools: list[list[int]] = field(default_factory=list)
-    """For k = 1, 2, ... samples: debates with as many, those in which the vote of the first k is right, and of these
-    those that have no more.
+    """For k = 1, 2, ... samples: debates with as many in which it is known which answers are right, those in which the
+    vote of the first k is right, and of these those that have no more.
     """
 
     def add(self, said: Sequence[SaidMessage], voters: Collection[int], references: Sequence[str], key: str | None,
             score: float | None) -> None:
         """One debate: its messages, who votes, and how its decision was scored."""
-        table, asked = self._table(said, voters)
+        table = self._table(said, voters)
         self.messages += len(said)
         right = right_answers(references, key, score)
         if score == 1 and key is not None:
             self.as_written += key in references
             self.respelled += key not in references
-        if self.pool:
+        if self.pool and right is not None:
             self._vote([m.key for m in said if m.agent in voters], right)
         before: Keys = {}
         lone: tuple[Round, int] | None = None
         for number in sorted(table):
             keys = table[number]
-            if number in asked:
-                self._add(number, keys, before, right)
-                lone = self._add_lone(self.rounds[number - 1], keys, right, lone, score)
-                before |= {agent: key for agent, key in keys.items() if key is not None}
+            self._add(number, keys, before, right)
+            lone = self._add_lone(self.rounds[number - 1], keys, right, lone, score)
+            before |= {agent: key for agent, key in keys.items() if key is not None}
         self._add_positions(said, voters, table)
 
-    def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> tuple[dict[int, Keys], set[int]]:
-        """Each voter's last key of each round, and the rounds in which answers were to be given; turns are counted."""
+    def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> dict[int, Keys]:
+        """The last key of each voter that was to give an answer, by round; turns are counted."""
         table: dict[int, Keys] = {}
-        asked: set[int] = set()
         kinds = self.kinds
         for m in said:
             number, agent, key = m.round, m.agent, m.key
-            if agent is None or agent not in voters or number < 1:
+            if agent is None or agent not in voters or number < 1 or m.answer == "":  # "": it was not to give one
                 continue
             keys = table.get(number)
             if keys is None:
                 keys = table[number] = {}
             if key is not None or agent not in keys:
                 keys[agent] = key
-            if m.answer == "":  # the turn was not to give one
-                continue
-            asked.add(number)
             kind = (m.move, m.stage, number)
             counts = kinds.get(kind)
             if counts is None:
                 counts = kinds[kind] = [0, 0]
             counts[0] += 1
             counts[1] += key is not None
-        return table, asked
+        return table
 
     def _add(self, number: int, keys: Keys, before: Keys, right: Collection[str] | None) -> None:
         while len(self.rounds) < number:
             self.rounds.append(Round())
         r = self.rounds[number - 1]
         r.debates += 1
-        r.answered += any(key is not None for key in keys.values())
+        read = any(key is not None for key in keys.values())
+        r.answered += read
         bits, same = spread(keys.values())
         r.entropy += bits
         if same is not None:
             r.agreement += same
             r.pairs += 1
+            r.answered_by_several += read
         both = [(before[a], k) for a, k in keys.items() if a in before and k is not None]
         r.turns += len(both)
         r.judged += len(both) if right is not None else 0
@@ -155,6 +158,7 @@ class CellRounds:
             return None
         counts = Counter(k for k in keys.values() if k is not None)
         r.known += 1
+        r.contested += len(keys) > 1
         leaders = [key for key, n in counts.items() if n == max(counts.values())]
         r.right += sum(key in right for key in leaders) / max(1, len(leaders))
         if before is not None and keys.get(before[1]) is not None:
@@ -189,7 +193,7 @@ class CellRounds:
         return [{"place": place, "of": of, "opportunities": n, "adopted": adopted, "share": adopted / n}
                 for (place, of), (n, adopted) in sorted(self.positions.items(), key=lambda item: item[0][::-1])]
 
-    def _vote(self, keys: Sequence[str | None], right: Collection[str] | None) -> None:
+    def _vote(self, keys: Sequence[str | None], right: Collection[str]) -> None:
         """Whether the most common of the first k answers is right, for every k; the first of equals counts."""
         self.pools += [[0, 0, 0] for _ in keys[len(self.pools):]]
         counts: Counter[str] = Counter()
@@ -201,7 +205,7 @@ class CellRounds:
                 order.setdefault(key, i)
                 if leader is None or (counts[key], -order[key]) > (counts[leader], -order[leader]):
                     leader = key
-            won = right is not None and leader in right
+            won = leader in right
             debates, rights, ended = self.pools[i]
             self.pools[i] = [debates + 1, rights + won, ended + (won and i == len(keys) - 1)]
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from madplug import Decision, Picture, Usage
 from madplug.rows import plain
-from madplug_report.building import build
+from madplug_report.building import Wanted, build
 from madplug_report.charts import charts, lines
 from madplug_report.charts.cost import against
 from madplug_report.charts.curves import curves
@@ -136,6 +136,11 @@ def test_points_have_names_where_there_is_room_for_all_and_equal_calls_are_said_
     assert {"0", "200", "400"} <= set(texts)
 
 
+def test_costs_of_another_metric_are_called_by_its_name(study, kit):
+    report = build([study([kit.Drawn("a")], samples=4, metrics={"m.f": 0.5})], Wanted(metrics=("m.f",)))
+    assert made_of(report)["cost"].title == "m.f against tokens"
+
+
 @pytest.mark.parametrize(("costs", "more", "shown"), [
     (COSTS, ", of which the settings are said, too", {str(i) for i in range(1, 8)}),
     (COSTS | {"memory": (12, 1153)}, "", {"calls per debate"}),
@@ -174,6 +179,21 @@ def test_debates_that_only_reviewed_in_a_round_are_not_counted_in_it_and_charts_
     assert [re.findall(r">n=(\d+)<", chart.svg)[-2:] for chart in made] == [["9", "18"], ["9", "18"]]
     assert all(">round; n: debates with answers in it<" in chart.svg for chart in made)
     assert all("ended earlier or only reviewed" in chart.caption for chart in made)
+
+
+def test_debates_of_which_it_is_not_known_which_answers_are_right_count_for_n_and_entropy_and_not_for_accuracy(
+        study, kit):
+    chart = made_of(build([study([kit.Drawn("a", rounds=1)], samples=9, change=lambda d: d if int(d.sample.id[1:]) % 3
+                                 else kit.replace(d, references=(), metrics={}))]))["by-round"]
+    assert (chart.rows[0]["debates"], ">n=9<" in chart.svg) == (9, True)
+    assert "entropy of all in which an answer could be read; n counts all that were to give answers" in chart.caption
+
+
+@pytest.mark.parametrize(("of", "said"), [("decision", True), ("plurality", False), ("agents", False)])
+def test_undecided_debates_are_spoken_of_only_where_the_decision_is_scored(study, kit, of, said):
+    table = {"metrics": [{"use": "qa.accuracy", "of": of}]}
+    chart = made_of(build([study([kit.Drawn("a", table=table)], samples=9)]))["accuracy"]
+    assert ("undecided debates count as wrong" in chart.svg) == said
 
 
 @pytest.mark.parametrize(("cell", "repeats", "names", "there"), [
@@ -241,7 +261,7 @@ def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells_with_the_regress
     points = [row for row in rows if row.get("agents")]
     assert [(row["line"], row["agents"], row["mean"], row["std"]) for row in points] == [
         (*place, own["mean"], own["std"]) for place, own in by_name.items()]
-    assert "std over repeats" in made["over-agents"].caption
+    assert "std over repeats." in made["over-agents"].caption
     assert "over-rounds" not in made
     fits = [row for row in rows if row not in points]
     assert len(fits) == (2 if kind else 0)
@@ -250,6 +270,14 @@ def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells_with_the_regress
         theirs = stats.linregress(np.log(x) if kind == "log" else x, y)
         assert [fit[part] for part in ("slope", "intercept", "r2")] == pytest.approx(
             [theirs.slope, theirs.intercept, theirs.rvalue**2])
+
+
+def test_bars_that_are_intervals_beside_stds_are_said_to_be(study, kit):
+    folder = study(swept(kit, NAMES[:1], (2, 3), (1,)), samples=9, repeats=2,
+                   change=lambda d: None if len(d.agents) == 2 and d.repeat else d)
+    made = made_of(build([folder], Wanted(rows=("agents",))))
+    assert all("std over repeats, or where there is none the 95% interval over samples." in made[name].caption
+               for name in ("over-agents", "table"))
 
 
 @pytest.mark.parametrize("cells", [2, 9])
@@ -266,11 +294,18 @@ def test_the_power_of_a_place_is_drawn_for_few_and_for_many_cells(study, kit, ce
 
 @pytest.mark.parametrize("names", [("a",), ("consensus.with_a_long_name_indeed_" + "m" * 30, "another" + "m" * 60)])
 def test_challenges_are_bars_of_their_outcomes_with_room_for_a_legend_of_long_names(study, kit, names):
-    found = {f"challenge.outcome.{setting}.{part}": share for setting, shares in {
-        "wrong": (0.5, 0.25, 0.75, 0.0), "history": (0.25, 0.0, 1.0, 0.0)}.items()
-        for part, share in zip(("rate", "higher", "same", "lower"), shares, strict=True)}
-    chart = made_of(build([study([*map(kit.Drawn, names)], samples=10, metrics=found)]))["challenges"]
-    assert {row["setting"]: row["rate"] for row in chart.rows} == {"wrong": 0.5, "history": 0.25}
+    kinds = ((1.0, 1.0, 0.0, 0.0), (0.25, 0.0, 0.0, 1.0), (0.0, None, None, None))
+
+    def challenged(d):
+        """Of three debates, all challenge the first, some the second, and nobody the third."""
+        return kit.replace(d, metrics={f"challenge.outcome.{setting}.{part}": share for setting in ("wrong", "history")
+                                       for part, share in zip(("rate", "higher", "same", "lower"),
+                                                              kinds[int(d.sample.id[1:]) % 3], strict=True)})
+    chart = made_of(build([study([*map(kit.Drawn, names)], samples=12, change=challenged)]))["challenges"]
+    assert [row["setting"] for row in chart.rows] == ["history", "wrong"] * len(names)
+    for row in chart.rows:
+        found = [row[part] for part in ("rate", "higher", "same", "lower")]
+        assert found == pytest.approx([1.25 / 3, 1 / 3, 0, 0.25 / 3])
     assert collisions(chart.svg) == []
 
 
@@ -301,6 +336,10 @@ def test_votes_are_counted_with_every_presentation(study, kit, numbers, scores, 
             for row in report["cells"][0]["alterations"]} == {name: (4, *found) for name, found in rates.items()}
     assert {row["presentation"]: (row["undecided"], row["right"])
             for row in made_of(report)["alterations"].rows} == rates
+    spelled = build([study([kit.Drawn("a")], name="spelled", samples=4, change=lambda d: kit.replace(
+        d, references=("the letter A",), decision=Decision("A", "A"), notes={"voting": [note]}))])
+    chart = made_of(spelled)["alterations"]
+    assert ({row["right"] for row in chart.rows}, ">right<" in chart.svg) == ({None}, False)
 
 
 # Pictures that plugins bring as data

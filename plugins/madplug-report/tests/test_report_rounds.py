@@ -55,6 +55,13 @@ def test_a_debate_without_an_answer_that_could_be_read_counts_for_agreement_and_
     assert [r.debates for r in cell.rounds] == [2, 2]
 
 
+def test_a_debate_with_one_voter_counts_for_entropy_and_accuracy_and_not_for_what_is_of_several():
+    cell = rounds_of("A B", score=1.0, key="A")
+    cell.add(list(said("1.0A")), {0}, ("A",), "A", 1.0)
+    assert [figures(cell, name) for name in ("entropy", "entropy_of_several", "accuracy", "lone")] == [
+        [0.5], [1], [0.75], [1]]
+
+
 @pytest.mark.parametrize(("reference", "to_right", "to_wrong"), [("A", 0, 1 / 3), ("B", 1 / 3, 0)])
 def test_a_minority_that_is_lost_as_seen_from_either_reference(reference, to_right, to_wrong):
     cell = rounds_of("AB BB BB", references=(reference,), key="B", score=float(reference == "B"))
@@ -84,6 +91,7 @@ def test_only_who_spoke_before_can_have_changed_and_agents_that_do_not_vote_do_n
     cell = CellRounds()
     cell.add([*said("1.0A 1.1A 1.2moderate:B"), SaidMessage(0, 1, None, "say")], {0, 1}, ("A",), "A", 1.0)
     assert (figures(cell, "agreement"), cell.unread()) == ([1.0], (0, 2))
+    assert figures(cell_of("1.0A 1.1none"), "agreement") == [None], "one was not to give an answer"
 
 
 @pytest.mark.parametrize(("references", "key", "score", "right"), [
@@ -119,13 +127,15 @@ def test_the_vote_of_the_first_samples_of_a_pool(rows, key, curve):
 def test_a_debate_with_fewer_samples_counts_with_all_it_has():
     cell = rounds_of("B A A", pool=True, key="A", score=1.0)
     cell.add(list(said("1.0draft:A")), {0}, ("A",), "A", 1.0)
+    cell.add(list(said("1.0A 1.1B")), {0, 1}, (), "A", None)  # has no score, so that it does not count
     assert cell.curve() == [(1, 0.5), (1.5, 0.5), (2, 1)]
 
 
 @pytest.mark.parametrize(("rows", "key", "expected"), [
     ("AB AB BB", "B", {"accuracy": [1, 0]}), ("A- BA CA", "A", {"accuracy": [1 / 3, 1]}),  # of equals, their share
     ("AB BB BB", "B", {"lone": [1, 0], "lone_kept": [0, None], "lone_won": [0, None]}),
-    ("AA BA BB", "A", {"lone": [1, 0], "lone_kept": [1, None], "lone_won": [1, None]}), ("A A", "A", {"lone": [0]})])
+    ("AA BA BB", "A", {"lone": [1, 0], "lone_kept": [1, None], "lone_won": [1, None]}), ("A A", "A", {"lone": [0]}),
+    ("A", "A", {"lone": [None]})])
 def test_a_round_has_the_accuracy_of_its_most_common_answer_and_the_fate_of_a_lone_right_voter(rows, key, expected):
     cell = rounds_of(rows, key=key, score=float(key == "A"))
     assert {name: figures(cell, name) for name in expected} == expected

@@ -36,7 +36,8 @@ def accuracy(report: Mapping[str, Any]) -> Chart | None:
     if all(0 <= x <= 1 for f in found for x in f["per_repeat"]):
         axes.set_xlim(-0.02, 1.02)
     judged = "accuracy" in metric
-    axes.set_xlabel(f"{metric}; undecided debates count as wrong, failed ones not at all" if judged else metric)
+    decided = judged and all(c["decides"] for c in cells)
+    axes.set_xlabel(f"{metric}; undecided debates count as wrong, failed ones not at all" if decided else metric)
     legend(axes, sheet, 4)
     title = "Accuracy with intervals" if judged else f"{metric} with intervals"
     return sheet.chart("accuracy", title,

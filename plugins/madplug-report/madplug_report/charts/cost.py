@@ -66,7 +66,8 @@ def against(report: Mapping[str, Any]) -> Chart | None:
              "of them.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
-    return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",
+    what = "Accuracy" if "accuracy" in report["metric"] else report["metric"]
+    return sheet.chart("cost", f"{what} against {' and '.join(costs)}",
                        f"On the front no cell on the same questions is as good for less.{luck}{some}{curve}{same}",
                        [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
                          "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}

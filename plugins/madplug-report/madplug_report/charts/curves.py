@@ -75,8 +75,7 @@ def _chart(report: Mapping[str, Any], factor: str, lines: Mapping[str, Sequence[
                     borderaxespad=0, handlelength=3)
     elif not few:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1 + 0.05 / sheet.plot), borderaxespad=0)
-    spreads = any(own["std"] is not None for line in lines.values() for _, own in line)
-    bars = "Bars are the std over repeats." if spreads else "Bars are 95% intervals over samples."
+    bars = f"Bars are the {bars_are([own for line in lines.values() for _, own in line], 'over repeats')}."
     caption = (f"Each line is of cells that differ in {factor} alone. {bars if few else ''}"
                f"{_said(rows) if fit else ''}".strip())
     return sheet.chart(f"over-{_file(factor)}", f"{report['metric']} over {factor}", caption, rows)
@@ -111,6 +110,15 @@ def bar(own: Mapping[str, Any]) -> list[float]:
     if own["std"] is not None:
         return [own["mean"] - own["std"], own["mean"] + own["std"]]
     return list(own["ci95"] or ())
+
+
+def bars_are(found: Sequence[Mapping[str, Any]], spread_of: str) -> str:
+    """What the bars of these means are, as words. spread_of: what their std is of."""
+    interval = "95% interval over samples"
+    if all(own["std"] is None for own in found):
+        return interval
+    some = any(own["std"] is None and own["ci95"] for own in found)
+    return f"std {spread_of}{f', or where there is none the {interval}' if some else ''}"
 
 
 def _scale(axes: Axes, levels: Sequence[float], factor: str) -> None:

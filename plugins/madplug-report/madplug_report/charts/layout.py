@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.ticker import MaxNLocator
 
 from madplug_report.charts import Chart
-from madplug_report.charts.curves import bar
+from madplug_report.charts.curves import bar, bars_are
 from madplug_report.charts.style import DASHES, MARKERS, ROW, SERIES, Sheet, colour, columns, margin, rows
 from madplug_report.csvs import spread
 from madplug_report.escape import distinct
@@ -131,7 +131,6 @@ def _chart(report: Mapping[str, Any], table: Mapping[str, Any], sheet: Sheet, gr
     found = [(row, label, f) for row, fields in groups for label, f in fields]
     by, factors = ", ".join(table["by"].values()), [*table["row_factors"], *table["column_factors"]]
     title = f"{_shared(metrics)} by {' and '.join(factors)}" + (f": {by}" if by else "")
-    spreads = any(f["std"] is not None for _, _, f in found)
-    bars = f"std {report['spread_of']}" if spreads else "95% interval over samples"
+    bars = bars_are([f for _, _, f in found], report["spread_of"])
     return sheet.chart(name, title, f"The thin lines are the {bars}.", [
         {"row": row, "column": label, "metric": f["metric"], **spread(f)} for row, label, f in found])

@@ -31,7 +31,7 @@ def changes(report: Mapping[str, Any]) -> Chart | None:
 
 def dynamics(report: Mapping[str, Any]) -> Chart | None:
     """How far apart the answers are."""
-    what = [("entropy", "entropy of answers, bits"), ("agreement", "pairs of voters that agree")]
+    what = [("entropy_of_several", "entropy of answers, bits"), ("agreement", "pairs of voters that agree")]
     return _chart(report, what, "dynamics", "Entropy and agreement",
                   f"Means over debates with several voters; entropy where an answer could be read. {GOING}",
                   start=1, separate=True)
@@ -42,8 +42,8 @@ def by_round(report: Mapping[str, Any]) -> Chart | None:
     what = [("accuracy", "most common answer is right"), ("entropy", "entropy of answers, bits")]
     judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
     return _chart(judged, what, "by-round", "Accuracy and entropy by round",
-                  f"Of debates in which it is known which answers are right; entropy where one could be read. {GOING}",
-                  start=1, separate=True, need=0)
+                  "Accuracy of debates in which it is known which answers are right, entropy of all in which an answer "
+                  f"could be read; n counts all that were to give answers. {GOING}", start=1, separate=True, need=0)
 
 
 def lone(report: Mapping[str, Any]) -> Chart | None:
@@ -52,9 +52,9 @@ def lone(report: Mapping[str, Any]) -> Chart | None:
             ("lone_won", "the debate ends right")]
     judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
     return _chart(judged, what, "lone", "Survival of lone right answers",
-                  "First the share of debates with several voters in which one alone is right in a round; then shares "
-                  "of these: of those in which that voter's next answer could be read, and of all. "
-                  f"{GOING}", start=1, separate=False, need=1)
+                  "First the share of debates with several voters, in which it is known which answers are right, where "
+                  "one alone is right in a round; then shares of these: of those in which that voter's next answer "
+                  f"could be read, and of all. {GOING}", start=1, separate=False, need=1)
 
 
 def _has(cell: Mapping[str, Any], key: str) -> bool:

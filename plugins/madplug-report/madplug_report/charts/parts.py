@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from madplug_report.escape import distinct
 BOXES = 3
 """A box needs as many repeats."""
 LINES = 6
-_CHALLENGE = re.compile(r"(challenge\.outcome.*)\.(\w+)\.rate")
 _OUTCOMES = {"higher": ("green", "", "better answer"),
              "same": ("grey", "", "as good"),
              "lower": ("red", "xxx", "worse answer")}
@@ -85,14 +83,7 @@ def places(report: Mapping[str, Any]) -> Chart | None:
 
 def challenges(report: Mapping[str, Any]) -> Chart | None:
     """How often answers are challenged after the decision, and what comes of it."""
-    data = []
-    for cell in report["cells"]:
-        for name, found in cell["metrics"].items():
-            match = _CHALLENGE.fullmatch(name)
-            parts = [cell["metrics"].get(f"{match[1]}.{match[2]}.{part}") for part in _OUTCOMES] if match else []
-            if match and len(parts) == 3:
-                shares = {part: p["mean"] if p else 0.0 for part, p in zip(_OUTCOMES, parts, strict=True)}
-                data.append({"cell": cell["label"], "setting": match[2], "rate": found["mean"], **shares})
+    data = [{"cell": c["label"], **found} for c in report["cells"] for found in c["challenges"]]
     if not data:
         return None
     texts = distinct([f"{row['cell']}: {row['setting']}" if len(report["cells"]) > 1 else row["setting"]
@@ -103,7 +94,7 @@ def challenges(report: Mapping[str, Any]) -> Chart | None:
     rows(axes, texts)
     start = np.zeros(len(data))
     for part, (name, hatch, meaning) in _OUTCOMES.items():
-        wide = np.array([row["rate"] * row[part] for row in data])
+        wide = np.array([row[part] for row in data])
         axes.add_collection(PolyCollection(
             [((a, y - 0.35), (a, y + 0.35), (a + b, y + 0.35), (a + b, y - 0.35))
              for y, (a, b) in enumerate(zip(start, wide, strict=True))], facecolor=colour(name), hatch=hatch,
@@ -113,13 +104,15 @@ def challenges(report: Mapping[str, Any]) -> Chart | None:
     axes.set_xlabel("share of agents that challenge the decision, by how their new answer scores beside it")
     legend(axes, sheet, 3)
     return sheet.chart("challenges", "Challenges of the decision",
-                       "Means over debates; the parts of a bar are the challengers' new answers, by whether they score "
-                       "higher than, the same as, or lower than the debate's.", data)
+                       "Means over debates in which it is known which answers are right; the parts of a bar are the "
+                       "challengers' new answers, by whether they score higher than, the same as, or lower than the "
+                       "debate's.", data)
 
 
 def alterations(report: Mapping[str, Any]) -> Chart | None:
     """What votes would have decided with the candidates presented in other ways."""
-    data = [{"cell": c["label"], **a} for c in report["cells"] for a in c["alterations"]]
+    data = [{"cell": c["label"], **a, "right": a["right"] if c["judges"] else None}
+            for c in report["cells"] for a in c["alterations"]]
     if not data:
         return None
     texts = distinct([f"{row['cell']}: {row['presentation']}" if len(report["cells"]) > 1 else row["presentation"]
@@ -128,11 +121,15 @@ def alterations(report: Mapping[str, Any]) -> Chart | None:
                   top=0.55)
     axes = sheet.axes()
     rows(axes, texts)
-    axes.plot([row["right"] for row in data], range(len(data)), "o", color=colour("blue"), ms=5, label="right")
+    judged = [(row["right"], y) for y, row in enumerate(data) if row["right"] is not None]
+    if judged:
+        axes.plot(*zip(*judged, strict=True), "o", color=colour("blue"), ms=5, label="right")
     axes.plot([row["undecided"] for row in data], range(len(data)), "x", color=colour("red"), ms=5, label="undecided")
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("share of last votes")
     legend(axes, sheet, 2)
+    unknown = "" if len(judged) == len(data) else (
+        " Shares of right ones are not shown where references are not spelled as answers are.")
     return sheet.chart("alterations", "Votes with other presentations of the candidates",
                        "Of the last vote of each debate in which it is known which answers are right; only the "
-                       "official presentation decided.", data)
+                       f"official presentation decided.{unknown}", data)
