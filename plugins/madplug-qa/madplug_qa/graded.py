@@ -130,7 +130,8 @@ class Graded(Metric):
         for result in results:
             value = result.metrics.get(name)
             scores += [] if value is None else [value]
-            ungraded += value is None and (bool(result.references) or not self.options.show_reference)
+            ungraded += value is None and result.error is None and (
+                bool(result.references) or not self.options.show_reference)
         bias = self._calibration.get("bias")
         corrected = {} if bias is None or not scores else {"corrected": fmean(scores) - bias}
         return {**({"ungraded": ungraded} if ungraded else {}), **self._calibration, **corrected}

@@ -24,7 +24,8 @@ class AccuracyOptions(Options):
         default="decision",
         description="whose answer: the decision's, that of most voters in a round, or each voter's")
     round: int | None = Field(
-        default=None, ge=1, description="with 'plurality' or 'agents': the round; unset: the last one")
+        default=None, ge=1, description="with 'plurality' or 'agents': the round; unset: the last one in which voters "
+                                         "answer, which reviews by design do not")
 
 
 class Accuracy(Metric):
@@ -74,8 +75,8 @@ class OracleOptions(Options):
 
     rounds: Literal["any", "first", "last"] = Field(
         default="any", description="in which round: any, with every answer given in it, or each voter's last "
-                                   "answer of the first or the last; final answers that a vote asked for count "
-                                   "as given in the last")
+                                   "answer of the first or of the last one in which voters answer, which reviews by "
+                                   "design do not; final answers that a vote asked for count as given in the last")
 
 
 class Oracle(Metric):
@@ -118,8 +119,9 @@ def is_right(debate: Debate, key: str | None, right: Iterable[str]) -> bool:
 
 
 def last_round(debate: Debate) -> int:
-    """The last round in which an agent spoke."""
-    return max((m.round for m in debate.transcript.messages), default=0)
+    """The last round in which a voter was to give an answer."""
+    voters = {agent.id for agent in debate.voters}
+    return max((m.round for m in debate.transcript.messages if m.agent in voters and m.answers), default=0)
 
 
 def keys_of_round(debate: Debate, n: int | None) -> list[str | None]:

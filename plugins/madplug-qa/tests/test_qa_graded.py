@@ -1,6 +1,7 @@
 """Answers graded by a model, and grades compared with people's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -50,6 +51,8 @@ def test_a_reply_without_a_grade_is_asked_about_once_more():
     played, score = graded("Hard to say.", "Still hard.")
     assert score is None
     assert played.summary["cells"][0]["figures"]["qa.graded"] == {"ungraded": 1}
+    failed = replace(played.result, error="all seats failed")
+    assert played.debate.cell.metrics["qa.graded"].summarise([failed, played.result]) == {"ungraded": 1}
 
 
 def test_an_undecided_debate_gets_the_lowest_grade_without_a_call():

@@ -94,6 +94,13 @@ def test_one_right_voter_in_any_round_is_enough_for_the_oracle(rows, reference, 
     assert Oracle(**options).score(ended(rows, "B", answers=Letters()), [reference]) == score
 
 
+def test_the_last_round_is_the_last_in_which_voters_were_to_answer():
+    debate = ended("A A", "A", answers=Letters())
+    debate.transcript.append(replace(debate.transcript.messages[-1], round=2, answer="", key=None))
+    metrics = [Accuracy(of="plurality"), Accuracy(of="agents"), Oracle(rounds="last")]
+    assert [metric.score(debate, ["A"]) for metric in metrics] == [1.0, 1.0, 1.0]
+
+
 def test_an_answer_changed_in_its_own_round_counts_for_the_oracle_of_any_round_and_only_voters_do():
     debate = ended("A", "B", answers=Letters())
     debate.transcript.append(replace(debate.transcript.messages[-1], key="B"))
