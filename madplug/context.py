@@ -238,6 +238,8 @@ class Debate(_Cell, ABC):
     """Facts to keep with the debate, under the plugin's name; a component reads only its own."""
     spent: Spending = field(default_factory=Spending)
     """Calls, tokens and cost (US dollars) of this debate so far."""
+    scored: bool = False
+    """Whether the debate has ended and metrics score it, which may ask models too."""
     recorded: bool = False
     """Whether a recorded debate is decided again: its messages and rounds are what they are, so a phase cannot reopen
     it. A phase has in `notes` what it noted when the debate was run, unless rounds of it were left out."""

@@ -148,6 +148,7 @@ class Worker:
         resumed. Raises `StudyStopped` if the study was stopped before the debate was scored.
         """
         digests = self.setups[state.cell.slug].metric_digests
+        change(state, scored=True)
         for name in metrics if result.decision is not None else ():
             change(state, other_calls=[])
             try:

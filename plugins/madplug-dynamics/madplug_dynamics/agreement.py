@@ -20,9 +20,9 @@ class Agreement(Metric):
     """The share of pairs of voters with equal answers, in each round.
 
     Parts: `round_1`, `round_2`, ... and `last` (an answer that could not be read equals none), of the rounds in which
-    voters answer; in the last one `strength`, the largest share of voters with one answer, `strength_parsed`, the same
-    among the answers that could be read, and `unanimous`; `unique_first_answers`, how many answers there were in the
-    first round.
+    voters answer; of the voters that were asked in the last one, `strength`, the largest share with one answer,
+    `strength_parsed`, the same among the answers that could be read, and `unanimous`; `unique_first_answers`,
+    how many answers there were in the first round.
     """
 
     name = "agreement"

@@ -49,8 +49,8 @@ class LogLikelihood(Metric):
 
     Part `log2p` is log2 of the share of right ones among the answers of the last round that could be read; it applies
     where the debate's decision is right, and some answer is. `smoothed` is log2((right + 1/2) / (answers + 1)), for
-    every debate. The figures of a cell have the paper's log-likelihood, the sum of `log2p`, and how many debates it
-    skips: a sum alone rewards a method that is seldom right.
+    every debate. The figures of a cell have the paper's log-likelihood, the sum of `log2p` over samples, averaged over
+    repeats, and how many debates of all repeats it skips: a sum alone rewards a method that is seldom right.
 
     Differs from the paper: higher is better, as in its table; its formula has the sign the other way round.
     """

@@ -30,8 +30,9 @@ class OutputTokens(Metric):
     Parts: `total`; `exchange`, the rounds after the first, since papers differ in whether the independent answers
     count; `before`, what personas, casting and openings cost before round 1; `round_1`, `round_2`, ...; `agent_0`,
     `agent_1`, ... (calls of no agent, such as a judge's, are in `total` and in their round only). Calls of decisions
-    and phases count in the round after which they were made. Completions that another debate has paid for count, so
-    that cells can be compared. The debate's notes have the counts by round, agent and purpose.
+    and phases count in the round after which they were made; those of metrics do not count. Completions that another
+    debate has paid for count, so that cells can be compared. The debate's notes have the counts by round, agent and
+    purpose.
 
     With `tokenizer` all replies are counted with that tokenizer (extra `tokenizer`), as papers do that compare
     different models. In a study that is decided again, calls that are not repeated keep the counts they had.
@@ -72,6 +73,8 @@ class OutputTokens(Metric):
                          ) -> Generator[None, Awaitable[Completion], Awaitable[Completion]]:
         """Count a reply."""
         completion = yield
+        if debate.scored:
+            return completion
 
         async def counted() -> Completion:
             answered: Completion = await maybe_await(completion)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from madplug import Decision, Phase
+from madplug import Decision, Metric, Phase
 from madplug_dynamics import OutputTokens
 from madplug_testing import play
 
@@ -43,6 +43,21 @@ def test_one_tokenizer_counts_all_replies_and_a_file_that_is_none_is_a_problem(t
     path.write_text('{"a": 1}')
     (problem,) = OutputTokens(tokenizer=path).check(None)
     assert problem.startswith(f"'tokenizer' names {path}, which cannot be read as a tokenizer.json")
+
+
+@pytest.mark.parametrize("order", ["ta", "at"])
+def test_calls_of_metrics_do_not_count_whichever_comes_first(order):
+    class Asks(Metric):
+        name = "asks"
+
+        async def score(self, debate, references):
+            await debate.ask("Grade this", purpose="grade")
+            return 1.0
+
+    made = {"t": OutputTokens(), "a": Asks()}
+    played = play(replies=["a", "b", "c", "d"], metrics={name: made[name] for name in order})
+    assert (played.metrics["t.total"], played.result.notes["t"].keys()) == (3.0, {"1"})
+    assert len(played.requests) == 4
 
 
 def test_calls_of_no_agent_are_in_the_total_and_a_debate_without_calls_has_no_figures():
