@@ -73,7 +73,8 @@ class Uplift(Metric):
     """Whether the council is right, minus whether each model's own first opinion is: paired, by model.
 
     The least of these means is the gain over the best single seat, which is what a council has to show; it was asked
-    n times as often. An opinion that is missing or cannot be read is wrong.
+    n times as often. An opinion, of round 1, that is missing or cannot be read is
+    wrong.
     """
 
     name = "uplift"
@@ -84,7 +85,7 @@ class Uplift(Metric):
         if not right:
             return None
         assert debate.decision is not None
-        first = {m.agent: m.key for m in reversed(debate.transcript.messages) if m.key is not None and m.round > 0}
+        first = {m.agent: m.key for m in reversed(debate.transcript.of_round(1)) if m.key is not None}
         gains: dict[str, list[float]] = defaultdict(list)
         for agent in debate.agents:
             if agent.persona.votes:

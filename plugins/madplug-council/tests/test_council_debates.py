@@ -6,9 +6,10 @@ from itertools import count
 
 import pytest
 
-from madplug import AccessError, ModelError, UserError
-from madplug_council import Best, Chair, Opinion, Review, Select, Stages
-from madplug_testing import StrippedText, play
+from madplug import AccessError, Decision, ModelError, UserError
+from madplug.debate.state import change
+from madplug_council import Best, Chair, Opinion, Review, Select, Stages, Uplift
+from madplug_testing import StrippedText, debate_from, play
 
 RUN = """
 metrics = ["council.ranks", "council.reviewers", "council.missing", "council.uplift"]
@@ -267,6 +268,9 @@ def test_uplift_is_the_council_s_score_minus_each_seat_s(held):
     result, _ = held(reply=lambda body: "by b" if "chair" in said(body) else council(body), reference="by b")
     assert {k: v for k, v in result.metrics.items() if "uplift" in k} == {
         "council.uplift.a": 1, "council.uplift.b": 0, "council.uplift.c": 1}
+    late = debate_from("-A", references=["A"])  # an opinion that could not be read, and a later answer
+    change(late, decision=Decision("A"))
+    assert list(Uplift().score(late, ["A"]).values()) == [1]
 
 
 def test_a_wrong_key_fails_a_study_unless_the_run_file_says_otherwise():

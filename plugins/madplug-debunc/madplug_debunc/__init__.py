@@ -149,8 +149,8 @@ class Oracle(Confident):
 class Calibration(Metric):
     """How confident right answers and wrong ones were, as far as the uncertainty of their tokens was measured.
 
-    Parts: `right` and `wrong`, the mean confidence from 1 to 10 of such answers; `measured`, the share of messages with
-    log-probabilities. Without references only the last.
+    Parts: `right` and `wrong`, the mean confidence from 1 to 10 of such answers; one that could not be read is
+    neither. `measured`, the share of messages with log-probabilities. Without references only the last.
     """
 
     name = "calibration"
@@ -166,7 +166,8 @@ class Calibration(Metric):
             return None
         parts: dict[str, float | None] = {"measured": sum(m.id in sure for m in said) / len(said)}
         for name, wanted in (("right", True), ("wrong", False)) if right else ():
-            values = [sure[m.id] for m in said if m.id in sure and is_right(debate, m.key, right) is wanted]
+            values = [sure[m.id] for m in said if m.id in sure and m.key is not None
+                      and is_right(debate, m.key, right) is wanted]
             parts[name] = fmean(values) if values else None
         return parts
 

@@ -3,6 +3,7 @@
 from math import log
 
 import pytest
+from tests_support import Letter
 
 from madplug import Completion
 from madplug_debunc import Calibration, Oracle, Uncertain, scale
@@ -24,11 +25,11 @@ def test_the_tokens_that_an_endpoint_does_not_name_count_as_one():
     assert entropy([0.0]) == 0
 
 
-def debated(uncertainties, style=None, **more):
+def debated(uncertainties, style=None, said="ABC", **more):
     """Three agents whose replies are as uncertain as this."""
     def reply(request):
         u = uncertainties[request.agent]
-        return Completion("ABC"[request.agent], logprobs=None if u is None else (-u, -u))
+        return Completion(said[request.agent], logprobs=None if u is None else (-u, -u))
 
     return play(styles=[style or Uncertain(uncertainty="drawn", **MARKED)], rounds=2, replies=reply, references=["B"],
                 metrics={"debunc": Calibration()}, **more)
@@ -47,6 +48,11 @@ def test_a_reply_without_log_probabilities_is_shown_without_a_confidence_and_cou
     played = debated([0.1, None, 0.1])
     assert played.requests[3].messages[-1]["content"] == "B\n\nC\nsure 8"
     assert played.metrics["debunc.measured"] == pytest.approx(2 / 3)
+
+
+def test_an_answer_that_cannot_be_read_is_neither_right_nor_wrong():
+    played = debated([0.2, 0.4, 0.8], said="AB?", answers=Letter())
+    assert played.metrics == {"debunc.measured": 1, "debunc.right": 4, "debunc.wrong": 8}
 
 
 def test_a_confidence_is_that_of_the_entropy_where_an_endpoint_gives_other_tokens():
