@@ -17,7 +17,7 @@ class Outcome(Metric):
     For each setting: `rate`, the share of agents that disagreed; `failed`, the share whose verdict could not be read;
     of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's, and whose
     score has `changed`; and
-    `plurality`, whether the new answer that most challengers give is right. The last four are left out where no agent
+    `plurality`, whether the new answer that most challengers give is right. The last five are left out where no agent
     challenged, and where the question has no reference to compare with. `wrong.shown_right`: whether the answer that
     was meant to be wrong is right, which only happens in a study without `oracle = true`.
     """

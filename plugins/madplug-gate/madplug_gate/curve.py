@@ -47,8 +47,8 @@ def curve(held: Sequence[Held]) -> list[dict[str, float]]:
 class Curve(Metric):
     """How sure the first answer was, whether it was right, whether the debate was, and the tokens of both.
 
-    The figures of a cell have a curve of accuracy against tokens over all thresholds of the gate, from the questions
-    that were debated: run the study once with `threshold = 1` for all of them. A first answer without a confidence is
+    The figures of a cell have a curve of accuracy against tokens over all thresholds of the gate, from the debates
+    that were held: run the study once with `threshold = 1` for all of them. A first answer without a confidence is
     always debated. It needs `gate.behind`, and references.
 
     Parts: `sure`, `first`, `first_tokens`; where there was a debate also `last` and `tokens`, of the whole debate.
@@ -70,7 +70,7 @@ class Curve(Metric):
         return parts
 
     def summarise_figures(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """The curve, how many questions it is from, and a picture of it."""
+        """The curve, how many debates it is from, and a picture of it."""
         prefix = f"{self.score_name or self.name}."
         parts = ({name.removeprefix(prefix): value for name, value in row["metrics"].items()} for row in rows)
         held = [Held(p.get("sure") or 0.0, p["first"], p["last"], p["first_tokens"], p["tokens"])
@@ -81,5 +81,5 @@ class Curve(Metric):
         picture = Picture(
             "Accuracy against tokens, as the threshold of the gate moves", "line",
             tuple({"tokens": point["tokens"] / len(held), "accuracy": point["accuracy"]} for point in points),
-            x="tokens", y="accuracy", caption=f"{len(held)} questions that were all debated; tokens per question")
-        return {"questions": len(held), "curve": points, "pictures": [picture]}
+            x="tokens", y="accuracy", caption=f"{len(held)} debates that the gate let pass; tokens per debate")
+        return {"debates": len(held), "curve": points, "pictures": [picture]}

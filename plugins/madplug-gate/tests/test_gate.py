@@ -103,7 +103,7 @@ def test_a_threshold_has_an_accuracy_and_a_price(threshold, accuracy, tokens):
 def test_the_figures_of_a_cell_have_every_threshold_that_makes_a_difference():
     rows = [{"metrics": {f"curve.{name}": value for name, value in one._asdict().items()}} for one in HELD]
     figures = Curve().summarise_figures([*rows, {"metrics": {"curve.sure": 0.99, "curve.first": 1.0}}])
-    assert figures["questions"] == 5
+    assert (figures["debates"], figures["pictures"][0].caption[:9]) == (5, "5 debates")
     assert figures["curve"] == curve(HELD)
     assert [point["threshold"] for point in curve(HELD)] == [0, 0.4, 0.6, 0.7, 0.9, 0.95]
     assert Curve().summarise_figures([]) == {}

@@ -31,12 +31,12 @@ class Judged(Metric):
     `accuracy`: the mean over the orders in which it judged; a judgement that cannot be read is wrong. `unread`: the
     share of those, with which the authors' code fails above 0.2. `both_right`: right in every order. `brier`: the mean
     squared error of its probability. `log_score`: the mean of log2 of the probability of the right answer, which counts
-    as 1% at least, minus 0.05 for each round after which the judge wanted another. `verified`: of the words that were
-    quoted, the share in quotes that stand in the passage. `chose_right`: whether a speaker that chose its answer chose
-    the right one; `accuracy_chose_right` and `accuracy_chose_wrong`: the accuracy after such a choice. `round_N`: the
-    accuracy of the judgement after round N. The figures of a cell have the expected calibration error in ten bins, of
-    the answer that it thinks more probable, with a picture, and a picture of its accuracy and its belief in the right
-    answer by round.
+    as 1% at least, minus 0.05 for each round after which the judge wanted another. `verified`: of the words that a
+    speech quotes, the share in quotes that stand in the passage; the mean over the speeches that quote. `chose_right`:
+    whether a speaker that chose its answer chose the right one; `accuracy_chose_right` and `accuracy_chose_wrong`: the
+    accuracy after such a choice. `round_N`: the accuracy of the judgement after round N. The figures of a cell have the
+    expected calibration error in ten bins, of the answer that it thinks more probable (beliefs of exactly one half are
+    left out), with a picture, and a picture of its accuracy and its belief in the right answer by round.
     """
 
     name = "judged"

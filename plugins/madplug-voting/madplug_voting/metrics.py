@@ -42,7 +42,7 @@ class Alterations(Metric):
 
 
 class Ballots(Metric):
-    """How many ballots were asked for again because a reply was not a valid one, and how many stayed missing.
+    """How many times a ballot was asked for again because a reply was not valid, and how many ballots stayed missing.
 
     All votes of the debate count, altered presentations included. Does not apply to debates without ballots.
     """
