@@ -37,7 +37,7 @@ def add_forecast(cli: click.Group) -> None:
         from madplug_prices.forecast import forecast, recorded
 
         resolved = shown(**given)
-        if (found := forecast(resolved, recorded(resolved))) is not None:
+        if (found := forecast(resolved, *recorded(resolved))) is not None:
             click.echo(found.text)
         return resolved
 

@@ -43,6 +43,8 @@ class Forecast:
     """The debates that are left, in words, if some are on record."""
     shared: bool = False
     """Whether they may use calls of other cells that are on record."""
+    reply: int | None = None
+    """The mean tokens of the replies on record, of which a short one then has as many."""
 
     @property
     def text(self) -> str:
@@ -50,8 +52,12 @@ class Forecast:
         less = ", or less where they share calls with what is on record" if self.shared else ""
         return self.amounts if self.problem else (
             f"{self.of}{self.amounts}{less}; tried on the first samples without a model\n"
-            f"  low: every reply has {SHORT} tokens and agents agree at once\n"
+            f"  low: every reply has {self._short} and agents agree at once\n"
             f"  high: every reply has max_tokens ({LONG:,} where it is not set) and they never agree")
+
+    @property
+    def _short(self) -> str:
+        return f"{SHORT} tokens" if self.reply is None else f"{self.reply:,} tokens, the mean of those on record,"
 
     @property
     def amounts(self) -> str:
@@ -111,13 +117,14 @@ class Echo(Model):
         return Completion(text, Usage(len(asked) // CHARACTERS + 1, tokens))
 
 
-def echoes(models: Mapping[str, Model], cell: Cell, rows: Sequence[Sampled], *, longest: bool) -> dict[str, Model]:
+def echoes(models: Mapping[str, Model], cell: Cell, rows: Sequence[Sampled], *, longest: bool,
+           short: int = SHORT) -> dict[str, Model]:
     """What replies for each of these models, with answers to these samples that the cell's answer format can read.
 
-    longest: replies of the most tokens, which disagree, instead of short ones that agree.
+    longest: replies of the most tokens, which disagree, instead of short ones, of so many tokens, that agree.
     """
     endings = _endings(cell, rows)
-    return {name: Echo(model, endings if longest else endings[:1], most if longest else min(most, SHORT),
+    return {name: Echo(model, endings if longest else endings[:1], most if longest else min(most, short),
                        agrees=not longest)
             for name, model in models.items() for most in [getattr(model.options, "max_tokens", None) or LONG]}
 
@@ -129,23 +136,26 @@ def _text(message: Mapping[str, object]) -> str:
         part.get("text", "") for part in content) if isinstance(content, Sequence) else ""
 
 
-def recorded(resolved: ResolvedStudy) -> dict[str, int]:
-    """How many debates of each cell are on record and would not be run again."""
+def recorded(resolved: ResolvedStudy) -> tuple[dict[str, int], int | None]:
+    """How many debates of each cell are on record and would not be run again, and the mean tokens of a reply."""
     try:
         if has_study(resolved.folder):
             with open_study(resolved.folder) as study:
                 if not changed_settings(resolved, study):
-                    return dict(study.rows("SELECT cell, COUNT(*) FROM debates WHERE outcome = 'done' AND repeat < ? "
+                    done = dict(study.rows("SELECT cell, COUNT(*) FROM debates WHERE outcome = 'done' AND repeat < ? "
                                            "GROUP BY cell", (resolved.plan.repeats,)))
+                    [(mean,)] = study.rows("SELECT AVG(completion) FROM calls")
+                    return done, round(mean) if done and mean else None
     except (UserError, OSError):
         pass  # the run file is as it should be all the same; `run` tells what is wrong with the records
-    return {}
+    return {}, None
 
 
-def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None) -> Forecast | None:
+def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None,
+             reply: int | None = None) -> Forecast | None:
     """What a study may take, or None if it asks no model or nothing is left.
 
-    done: debates of each cell that are on record, which are left out.
+    done: debates of each cell that are on record, which are left out. reply: the mean tokens of replies on record.
     """
     plan, done = resolved.plan, done or {}
     if not any(cell.worst_calls() for cell in plan.cells):
@@ -159,7 +169,7 @@ def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None) -> 
     if not any(left.values()):
         return None
     with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
-        found = thread.submit(asyncio.run, _forecast(resolved, left)).result()
+        found = thread.submit(asyncio.run, _forecast(resolved, left, reply)).result()
     if left == every:
         return found
     sets = {id(cell.dataset) for cell in plan.cells}
@@ -168,21 +178,22 @@ def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None) -> 
     return replace(found, of=f"for the {some} that are left, ", shared=plan.share_completions and uneven)
 
 
-async def _forecast(resolved: ResolvedStudy, left: Mapping[str, int]) -> Forecast:
+async def _forecast(resolved: ResolvedStudy, left: Mapping[str, int], reply: int | None) -> Forecast:
     plan = resolved.plan
     asked = {name for cell in plan.cells for name in cell.channels.values()}
     unpriced = [name for name, model in plan.models.items() if model.price is None and name in asked]
     try:
-        (few, least), (many, most) = [await asyncio.wait_for(_totals(resolved, left, longest=longest), PATIENCE)
-                                      for longest in (False, True)]
+        (few, least), (many, most) = [await asyncio.wait_for(
+            _totals(resolved, left, longest=longest, short=reply or SHORT), PATIENCE) for longest in (False, True)]
     except asyncio.TimeoutError:
         return Forecast(problem=f"a trial without a model took longer than {PATIENCE:g} s")
     except Exception as error:  # whatever a component does with replies that say nothing
         return Forecast(problem=f"a trial without a model failed: {error_text(error)}")
-    return Forecast((few, many), (least, most), unpriced)
+    return Forecast((few, many), (least, most), unpriced, reply=reply)
 
 
-async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: bool) -> tuple[float, float]:
+async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: bool,
+                  short: int) -> tuple[float, float]:
     """Tokens and US dollars of what is left of each cell. Raises `RuntimeError` if a debate failed."""
     plan, tokens, usd = resolved.plan, 0.0, 0.0
     for dataset in {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}.values():
@@ -192,7 +203,8 @@ async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: 
             continue
         first, store = First(dataset), MemoryStore()
         tried = _some(cells, rest)
-        await _try(resolved, tried, first, store, longest=longest)
+        await _try(resolved, tried, first, store, echoes(
+            plan.models, tried[0], first.rows, longest=longest, short=short))
         calls = [call for call in store.call_figures() if call.cell in (None, *rest)]  # others are on record
         worst = sum(most[cell.slug] for cell in tried if cell.slug in rest) * len(first.rows)
         scale = sum(left[slug] * most[slug] for slug in rest) / max(1, worst)
@@ -205,11 +217,10 @@ async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: 
     return tokens, usd
 
 
-async def _try(resolved: ResolvedStudy, cells: Sequence[Cell], first: First, store: MemoryStore, *,
-               longest: bool) -> None:
+async def _try(resolved: ResolvedStudy, cells: Sequence[Cell], first: First, store: MemoryStore,
+               models: Mapping[str, Model]) -> None:
     """Debate the first samples of a data set with replies that say nothing, in memory."""
     plan = resolved.plan
-    models = echoes(plan.models, cells[0], first.rows, longest=longest)
     await StudyRun(replace(plan, cells=[replace(cell, dataset=first, metrics={}) for cell in cells], models=models,
                            repeats=1, limits=type(plan.limits)(), executor=None, observers=()), store).run()
     if failed := next((row["error"] for row in store.figures() if row["error"]), None):

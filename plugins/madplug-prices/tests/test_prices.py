@@ -78,7 +78,11 @@ def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
         grown = ["dataset.size=8", f"cells=[{both}]"]
         assert re.match(r"for the 10 of 16 debates that are left, about \S+ to \S+ tokens.*, or less", said(*grown))
         resolved = load("s.toml", ["dataset.size=8"])
-        low, high = forecast(resolved, recorded(resolved)).tokens
+        done, mean = recorded(resolved)
+        found = forecast(resolved, done, mean)
+        assert f"low: every reply has {mean} tokens, the mean of those on record, and agents agree" in found.text
+        low, high = found.tokens
+        assert low < forecast(resolved, done).tokens[0], "a reply of this model is shorter than others'"
         paid = madplug.run(resolved, quiet=True).summary["paid"]["tokens"] - before
     assert low < paid < high < forecast(resolved).tokens[1]
 
