@@ -233,9 +233,9 @@ def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:
             styles = ", ".join(s.name for s in cell.styles)
             yield (f"cell '{cell.slug}': the questions of {cell.dataset.full_name} can have images, but no style of "
                    f"the cell shows images ({styles}); agents would answer without seeing them")
-        turns = [n for n in range(1, cell.rounds + 1) if cell.turns.turns(cell.wanted, n)]
-        if turns and turns[-1] < cell.rounds:
-            yield (f"cell '{cell.slug}': debate.rounds: {cell.turns.full_name} has no turn after round {turns[-1]}, so "
+        last = next((n for n in range(cell.rounds, 0, -1) if cell.turns.turns(cell.wanted, n)), cell.rounds)
+        if last < cell.rounds:
+            yield (f"cell '{cell.slug}': debate.rounds: {cell.turns.full_name} has no turn after round {last}, so "
                    f"{cell.rounds} rounds are the same debate")
         yield from (f"cell '{cell.slug}': {component.full_name}: {text}"
                     for component in cell.components() for text in component.warn(cell))

@@ -73,8 +73,7 @@ class Uplift(Metric):
     """Whether the council is right, minus whether each model's own first opinion is: paired, by model.
 
     The least of these means is the gain over the best single seat, which is what a council has to show; it was asked
-    n times as often. An opinion, of round 1, that is missing or cannot be read is
-    wrong.
+    n times as often. An opinion, of round 1, that is missing or cannot be read is wrong.
     """
 
     name = "uplift"

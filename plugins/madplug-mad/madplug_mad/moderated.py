@@ -100,8 +100,8 @@ class Moderated(DecisionProtocol):
         pick = fill(self.options.pick, format=instruction_alone(debate.answers, debate.sample))
         chat += [{"role": "assistant", "content": listed or "(nothing)"}, {"role": "user", "content": pick}]
         again = fill(self.options.again, fields='"answer", "reason"')
-        _, found, _ = await ask_for_json(ask, chat, again, self.options.retries, lambda found: debate.key(
-            as_text(found.get("answer"))) is not None)
+        _, found, _ = await ask_for_json(ask, chat, again, self.options.retries,
+                                         lambda found: debate.key(as_text(found.get("answer"))) is not None)
         answer = as_text(found.get("answer"))
         key = debate.key(answer)
         if key is None:

@@ -277,7 +277,7 @@ def spend(analysis: Analysis) -> None:
                          **dict.fromkeys(("cacheable", "written", "reasoned", "cost_usd"))})
         cell["spending"] = {
             **whole, "reasoned": known["reasoned"] if rows else None, "by_call": known if rows else None,
-            "critical": used.critical(i, analysis.column("calls", i).size), "rows": rows,
+            "critical": used.critical(i, analysis.rows(i).size), "rows": rows,
             "at_price": known.get("at_price") if rows and rest["calls"] <= 0 else None}
 
 

@@ -75,12 +75,16 @@ class SparseGraph(Visibility):
 
     def graph(self, debate: Debate, round: int) -> Graph:
         """The graph of a round."""
-        o = self.options
-        shape = Shape(o.k, o.p, o.hub, o.groups, o.edges, o.directed)
+        o, n = self.options, len(debate.agents)
         if o.topology in RANDOM:
             scope = f"sparse.graph:{o.topology}" + (f":{round}" if o.resample else "")
-            shape = Shape(o.k, o.p, rng=debate.rng(scope))
-        return build(o.topology, len(debate.agents), shape)
+            return build(o.topology, n, Shape(o.k, o.p, rng=debate.rng(scope)))
+        return self._fixed(n)
+
+    def _fixed(self, agents: int) -> Graph:
+        """The graph of a topology that is not drawn."""
+        o = self.options
+        return build(o.topology, agents, Shape(o.k, o.p, o.hub, o.groups, o.edges, o.directed))
 
     def check(self, cell: Any) -> Iterable[str]:
         """The graph exists for this number of agents."""
@@ -94,10 +98,9 @@ class SparseGraph(Visibility):
 
     def warn(self, cell: CellFacts) -> Iterator[str]:
         """A graph that is complete with so few agents."""
-        n, o = cell.wanted, self.options
-        if o.topology not in {"full", *RANDOM} and cell.rounds > 1 < n and density(
-                build(o.topology, n, Shape(o.k, o.p, o.hub, o.groups, o.edges, o.directed))) == 1:
-            yield (f"topology = \"{o.topology}\" of {n} agents is complete: this is the same debate as with "
+        n, topology = cell.wanted, self.options.topology
+        if topology not in {"full", *RANDOM} and cell.rounds > 1 < n and density(self._fixed(n)) == 1:
+            yield (f"topology = \"{topology}\" of {n} agents is complete: this is the same debate as with "
                    "topology = \"full\"")
 
 

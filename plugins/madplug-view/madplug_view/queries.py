@@ -121,8 +121,8 @@ def metric_names(reader: Reader, of_each: int | None = None) -> list[str]:
     found = [(cell, str(name), empty) for cell, name, empty in scores if scope.shows(str(cell), str(name))]
     names = {name for _, name, empty in found if not empty}
     without = {name for _, name, empty in found if empty} - names
-    empty = {name for name in without if not any(part.startswith(f"{name}.") for part in names)}
-    return sorted(names | empty, key=natural)
+    unscored = {name for name in without if not any(part.startswith(f"{name}.") for part in names)}
+    return sorted(names | unscored, key=natural)
 
 
 def failures(reader: Reader, most: int = 5) -> list[tuple[str, int]]:
