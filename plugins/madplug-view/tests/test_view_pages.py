@@ -373,6 +373,20 @@ def test_a_note_is_written_on_the_page_of_a_debate(kit, tmp_path, look):
     expect(page.locator("a.row")).to_contain_text("odd later")
 
 
+def test_a_note_that_is_being_written_stays_when_the_page_moves_on(kit, tmp_path, look):
+    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "s"))
+    page.get_by_label("Tags").fill("odd")
+    page.get_by_role("textbox", name="Note").fill("look again")
+    page.locator("h1").click()
+    page.keyboard.press("Home")
+    expect(page.locator(".card:not(.later)")).to_have_count(0)
+    expect(page.get_by_label("Tags")).to_have_value("odd")
+    expect(page.get_by_role("textbox", name="Note")).to_have_value("look again")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("saved in notes.json")).to_be_visible()
+    expect(page.get_by_label("Tags")).to_have_value("odd")
+
+
 def test_the_list_is_gone_through_by_keys(show):
     page = show("#/cell/0/plain")
     expect(page.locator("a.row")).to_have_count(5)

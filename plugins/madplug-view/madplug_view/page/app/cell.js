@@ -144,16 +144,22 @@ function Factor({ factor, query, set, overview }) {
 }
 
 function SearchField({ value, set }) {
+  const [text, setText] = useState(value);
   const timer = useRef(null);
   const changed = (event) => {
-    const text = event.target.value;
+    const typed = event.target.value;
+    setText(typed);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => set(text), 250);
+    timer.current = setTimeout(() => {
+      timer.current = null;
+      set(typed);
+    }, 250);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => { if (!timer.current) setText(value); }, [value]);
   const label = data.searches === 'texts' ? 'Search in texts' : 'Search in questions and answers';
   return html`<label class="search"><span class="sr">${label}</span><input type="search" id="search" placeholder=${`${label} (/)`}
-    value=${value} onInput=${changed} /></label>`;
+    value=${text} onInput=${changed} /></label>`;
 }
 
 const searchOf = (cell, query) => ({ cell, cells: query.cells ? JSON.parse(query.cells) : undefined, order: query.order,

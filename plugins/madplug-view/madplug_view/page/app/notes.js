@@ -15,15 +15,20 @@ export function Notes({ study, id }) {
 
 const Tags = ({ tags }) => html`<p class="badges">${tags.map((tag) => html`<span class="badge tag">${brief(tag, 60)}</span>`)}</p>`;
 
+// What is typed is state: a field whose value comes from the answer alone is set back whenever the page is drawn again.
 function Form({ study, id, note }) {
+  const [written, setWritten] = useState({ tags: (note?.tags ?? []).join(', '), text: note?.text ?? '' });
   const [said, setSaid] = useState('');
+  const write = (event) => {
+    setSaid('');
+    setWritten({ ...written, [event.target.name]: event.target.value });
+  };
   const save = (event) => {
     event.preventDefault();
-    const { text, tags } = event.target.elements;
-    data.keepNote(study, id, { text: text.value, tags: tags.value.split(',') }).then(
+    data.keepNote(study, id, { text: written.text, tags: written.tags.split(',') }).then(
       () => setSaid('saved in notes.json beside the study'), (error) => setSaid(visible(error.message)));
   };
-  return html`<form onSubmit=${save} onInput=${() => setSaid('')}><label><span>Tags</span> <input name="tags" placeholder="separated by commas" value=${(note?.tags ?? []).join(', ')} /></label>
-    <label><span class="sr">Note</span><textarea name="text" rows="2" placeholder="A note on this debate">${note?.text ?? ''}</textarea></label>
+  return html`<form onSubmit=${save} onInput=${write}><label><span>Tags</span> <input name="tags" placeholder="separated by commas" value=${written.tags} /></label>
+    <label><span class="sr">Note</span><textarea name="text" rows="2" placeholder="A note on this debate" value=${written.text} /></label>
     <p class="bar start"><button class="button">Save</button><span class="quiet small" role="status">${said}</span></p></form>`;
 }
