@@ -419,7 +419,10 @@ match = {cell = "rounds=3,decision=voting.plurality", by = "calls"}
 ```"""
 MATCHING = """`match` gives a cell the same budget as another one: each of its debates is run once the other
 cell's debate of the same sample and repeat has ended, and components of the cell can use as many calls or
-tokens as that one did."""
+tokens as that one did. Only a cell with a component that can follow a budget carries it: the turn
+orders `baselines.samples` and `baselines.steps`, so `baselines.self_consistency`, `baselines.best_of_n` and
+`baselines.self_improvement` among others. So `match` stands in the control, and names the debate; a debate makes as
+many calls as its own agents and rounds say, and several debates of different calls need a control each."""
 RESERVED = """Reserved in every slot: `use`, the component's full name (`plugin.component`), or its bare name if
 only one plugin offers it; and in `[[debate.styles]]` also `for`: ids, roles or persona names of the agents that
 the style is for. Without `for`, the first style that can write a turn's move is used.

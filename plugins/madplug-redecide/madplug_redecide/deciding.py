@@ -90,8 +90,9 @@ def keep_settings(resolved: ResolvedStudy, recorded: Reader, changes: Sequence[M
     of_data = {key for own in before.values() for key in own if key.partition(".")[0] == "dataset"}
     written = {cell["name"]: cell for cell in read(recorded.folder / "study.toml", (), {})["cells"]}
     for cell in resolved.plan.cells:
-        data = {key: value for key in of_data if (value := _at(written[cell.slug], key)) is not None}
-        cell.settings = {**(data if cell.dataset is None else {}), **before.get(cell.slug, {}), **changed}
+        own = before.get(cell.slug, {})  # first: a name that a sweep made has these in their order
+        data = {key: value for key in of_data if key not in own and (value := _at(written[cell.slug], key)) is not None}
+        cell.settings = {**own, **(data if cell.dataset is None else {}), **changed}
 
 
 def _at(table: Any, key: str) -> Any:

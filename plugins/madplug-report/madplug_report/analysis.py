@@ -15,7 +15,7 @@ from madplug import Problem, UserError, nearest_or_all
 from madplug.study import interval
 from madplug_report import statistics as st
 from madplug_report.combining import CHANGES
-from madplug_report.factors import STUDY, Factors, is_named
+from madplug_report.factors import STUDY, Factors
 from madplug_report.reading import ACCURACY, AGREED, DECIDED, FAILED, FALLBACK, UNDECIDED, Debates
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Analysis:
         ran = np.bincount(self.column("rounds_run", cell)[ends != FAILED], minlength=1)
         return {
             "cell": facts.name, "label": self.factors.labels[cell], "factors": dict(self.factors.of_cell[cell]),
-            "named": is_named(facts), "metric": self.metric_of[cell], "oracle": facts.oracle,
+            "named": facts.named, "metric": self.metric_of[cell], "oracle": facts.oracle,
             "settings": facts.settings, "match": dict(facts.match), "debates": n,
             "samples": len(np.unique(self.column("sample", cell))),
             "repeats": len(np.unique(self.column("repeat", cell))),

@@ -49,11 +49,8 @@ class Wanted:
 def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, Any]:
     """Read the studies in these directories, and report on them."""
     wanted = wanted or Wanted()
-    studies = [_selected(study, wanted.cells) for study in open_studies(folders)]
+    studies = _selected(open_studies(folders), wanted.cells) if wanted.cells else open_studies(folders)
     facts = [cell for study in studies for cell in study.cells]
-    if wanted.cells and not facts:
-        every = [cell.slug for study in open_studies(folders) for cell in study.cells]
-        raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest_or_all(wanted.cells[0], every)}")
     factors = find_factors(facts, studies)
     layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families,
                     wanted.over)
@@ -91,11 +88,19 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     return {**report, "notes": [{"about": about, "text": text} for about, text in notes(report)]}
 
 
-def _selected(study: Study, patterns: Sequence[str]) -> Study:
-    """The study with those cells whose names are like one of the patterns, and like none behind a `!`."""
+def _selected(studies: Sequence[Study], patterns: Sequence[str]) -> list[Study]:
+    """The studies with those cells whose names, in the run file or in a report of all cells, are like one of the
+    patterns, and like none behind a `!`. Raises `UserError` where no cell is left."""
     wanted, left = [p for p in patterns if p[0:1] != "!"] or ["*"], [p[1:] for p in patterns if p[0:1] == "!"]
-    return replace(study, cells=[c for c in study.cells if any(fnmatchcase(c.slug, p) for p in wanted)
-                                 and not any(fnmatchcase(c.slug, p) for p in left)])
+    every = [cell for study in studies for cell in study.cells]
+    names = list(zip((cell.slug for cell in every), find_factors(every, studies).labels, strict=True))
+    chosen = {(cell.study, cell.slug) for cell, own in zip(every, names, strict=True)
+              if any(fnmatchcase(name, p) for name in own for p in wanted)
+              and not any(fnmatchcase(name, p) for name in own for p in left)}
+    if not chosen:
+        known = dict.fromkeys(name for own in names for name in own)
+        raise UserError(f"--cell {patterns[0]}: no cell has such a name{nearest_or_all(patterns[0], known)}")
+    return [replace(study, cells=[c for c in study.cells if (c.study, c.slug) in chosen]) for study in studies]
 
 
 def _group(analysis: Analysis, group: Any) -> dict[str, Any]:

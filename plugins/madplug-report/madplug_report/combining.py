@@ -11,7 +11,7 @@ from scipy.special import stdtr
 
 from madplug.study import t_quantile
 from madplug_report import statistics as st
-from madplug_report.factors import Factor, is_named
+from madplug_report.factors import Factor
 
 if TYPE_CHECKING:
     from madplug_report.analysis import Analysis, Scores
@@ -116,7 +116,7 @@ def marginals(analysis: Analysis, families: Mapping[str, Mapping[str, Sequence[s
     if len(sets) > 1 and len(metrics) == 1:
         sets.append(({}, [i for _, cells, _ in sets for i in cells], metrics.pop()))
     for separate, cells, metric in sets:
-        crossed = [i for i in cells if not is_named(analysis.debates.cells[i])] or cells
+        crossed = [i for i in cells if not analysis.debates.cells[i].named] or cells
         for factor in analysis.factors.factors:
             rows = [] if factor.name in separate else _margins(analysis, crossed, factor, families)
             found += [{"group": dict(separate), "factor": factor.name, "metric": metric, **row} for row in rows]

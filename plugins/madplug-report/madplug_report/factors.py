@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from madplug_report.studies import CellFacts, Study, tails
+from madplug_report.studies import CellFacts, Study, parts_of, tails
 
 STUDY, MATCH = "study", "match"
 ABSENT = "–"
@@ -126,7 +126,7 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
         found.append((Factor(MATCH, MATCH, tuple(dict.fromkeys(budgets))), budgets))
     factors = tuple(factor for factor, _ in found)
     of_cell = tuple({factor.name: levels[i] for factor, levels in found} for i in range(len(cells)))
-    return Factors(factors, of_cell, tuple(_labels(cells, factors, of_cell)), tuple(map(is_named, cells)))
+    return Factors(factors, of_cell, tuple(_labels(cells, factors, of_cell)), tuple(cell.named for cell in cells))
 
 
 def _between(cells: Sequence[CellFacts]) -> dict[str, None]:
@@ -151,12 +151,6 @@ def _alike(found: Sequence[tuple[Factor, Sequence[str]]], values: Sequence[int |
     first: dict[tuple[str, ...], int | str] = {}
     keys = zip(*(levels for _, levels in found), strict=True) if found else [()] * len(values)
     return any(first.setdefault(tuple(key), value) != value for key, value in zip(keys, values, strict=True))
-
-
-def is_named(cell: CellFacts) -> bool:
-    """Whether the run file gives the cell a name; otherwise the study made one of its settings."""
-    keys = list(cell.settings) or ["cell"]
-    return cell.slug != "main" and not cell.slug.startswith(f"{keys[0].rpartition('.')[2]}=") and "=" not in cell.slug
 
 
 def label_levels(values: Sequence[Any]) -> list[str]:
@@ -190,7 +184,7 @@ def _settings(cell: CellFacts, cells: Sequence[CellFacts]) -> Mapping[str, Any]:
 def _parsed(cell: CellFacts) -> Iterator[tuple[str, Any]]:
     """The settings in a cell's name that the study made, with the values that they resolve to."""
     known = dict(_flat(cell.resolved))
-    for part in re.split(r",(?=[\w.]+=)(?![^(]*\))", cell.slug):
+    for part in parts_of(cell.slug):
         key, equals, value = part.partition("=")
         keys = [k for k in known if k == key or k.endswith(f".{key}")]
         if equals:
@@ -335,7 +329,7 @@ def _labels(cells: Sequence[CellFacts], factors: Sequence[Factor], of_cell: Sequ
     """The name that a run file gives, else the levels of the factors; the whole name where these are not enough."""
     texts = []
     for cell, levels in zip(cells, of_cell, strict=True):
-        if is_named(cell) or not factors:
+        if cell.named or not factors:
             texts.append(cell.slug)
             continue
         texts.append(", ".join(level_text(f.name, levels[f.name]) for f in _used(factors, cells, of_cell, cell)
@@ -360,7 +354,7 @@ def _used(factors: Sequence[Factor], cells: Sequence[CellFacts], of_cell: Sequen
           cell: CellFacts) -> Iterable[Factor]:
     """The factors in which the unnamed cells of a study differ from each other."""
     peers = [levels for other, levels in zip(cells, of_cell, strict=True)
-             if other.study == cell.study and not is_named(other)]
+             if other.study == cell.study and not other.named]
     return [f for f in factors if len({levels[f.name] for levels in peers}) > 1] if len(peers) > 1 else factors
 
 

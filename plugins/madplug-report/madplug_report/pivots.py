@@ -11,7 +11,7 @@ from typing import Any
 from madplug import Problem, UserError, nearest, nearest_or_all
 from madplug_report.analysis import Analysis
 from madplug_report.combining import CHANGES, average, change, combine
-from madplug_report.factors import ABSENT, STUDY, Factor, Factors, is_named, level_text
+from madplug_report.factors import ABSENT, STUDY, Factor, Factors, level_text
 
 METRIC, CELL, FAMILY = "metric", "cell", ".family"
 """What stands in a table beside factors: the metrics that are asked for, cells by name, the families of a factor."""
@@ -130,10 +130,10 @@ def with_cells(analysis: Analysis, layout: Layout) -> Layout:
     levels: dict[str, dict[int, str]] = {}
     for f in analysis.factors.factors:
         own = {i: of_cell[i][f.name] for i in range(len(facts)) if f.name not in bare and _means(analysis, f.name, [i])}
-        if len({level for i, level in own.items() if not is_named(facts[i])}) > 1:
+        if len({level for i, level in own.items() if not facts[i].named}) > 1:
             levels[f.name] = own
     names = [{CELL: _stripped(cell.slug, _spelled(analysis, [(name, layout.level(analysis, i, name))
-                                                             for name in taken]))} if is_named(cell) else
+                                                             for name in taken]))} if cell.named else
              {name: level_text(name, own[i]) for name, own in levels.items() if i in own and own[i] != ABSENT}
              for i, cell in enumerate(facts)]
     for name in [*(name for name in levels if name != "paradigm"), "paradigm"]:
@@ -270,7 +270,7 @@ def _label(analysis: Analysis, names: Sequence[str], key: Sequence[str], cells: 
     """The name that the run file gives to all cells of a line, else its levels."""
     facts, of_cell = analysis.debates.cells, analysis.factors.of_cell
     own = [_stripped(facts[i].slug, _spelled(analysis, [pair for pair in of_cell[i].items() if pair[0] not in names]))
-           if is_named(facts[i]) else "" for i in cells]
+           if facts[i].named else "" for i in cells]
     if len(names) > 1 and own[0] and len(set(own)) == 1:
         return own[0]
     varied = _varied(analysis, names)
@@ -291,7 +291,7 @@ def _means(analysis: Analysis, name: str, cells: Sequence[int]) -> bool:
 def _varied(analysis: Analysis, names: Sequence[str]) -> list[str]:
     """The factors in which cells without a name of their own differ: the others say nothing in a label."""
     unnamed = [levels for facts, levels in zip(analysis.debates.cells, analysis.factors.of_cell, strict=True)
-               if not is_named(facts)]
+               if not facts.named]
     return [name for name in names if len({levels.get(name, str(i)) for i, levels in enumerate(unnamed)}) > 1
             ] or list(names)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,8 @@ class CellFacts:
     slug: str
     name: str = ""
     """How the report calls it: the slug, behind the study's name where that alone would be ambiguous."""
+    named: bool = True
+    """Whether the run file gives the cell its name; otherwise it is made of what a sweep sets."""
     oracle: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings that distinguish the cell within its study."""
@@ -107,6 +110,7 @@ def open_studies(folders: Sequence[Path]) -> list[Study]:
 def _open(number: int, folder: Path) -> Study:
     with open_study(folder) as study:
         identity, planned = _table(study.fact("identity")), study.fact("planned")
+        settings = _table(study.fact("settings"))
         problems, recorded = study.problems(), _slugs(study)
         partial, estimated = sum(cell.partial for cell in study.overview()), study.estimated()
         edited = study.edited()
@@ -118,9 +122,10 @@ def _open(number: int, folder: Path) -> Study:
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
         table = table if is_cell(table) else {}
         table = {**table, **{key: value for key, value in _table(debated.get(slug)).items() if key == "dataset"}}
+        own = settings.get(slug)
         cells.append(CellFacts(
-            number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
-            settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
+            number, slug, slug, _is_named(slug, own), bool(table.get("oracle") or ended.get("oracle")), _table(own),
+            resolved=table, figures=_figures(ended.get("figures"), problems),
             proportions=_proportions(ended)))
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _written(folder).get("name") or folder.resolve().name),
@@ -131,6 +136,20 @@ def _open(number: int, folder: Path) -> Study:
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial, estimated, edited,
                  str(summary.get("reason")) if summary.get("ending") == "unfinished" else "",
                  by := decided_by(identity), decided_from(manifest) if by else "")
+
+
+def parts_of(slug: str) -> list[str]:
+    """The parts of a name that a sweep made, `KEY=VALUE` each."""
+    return re.split(r",(?=[\w.-]+=)(?![^(]*\))", slug)
+
+
+def _is_named(slug: str, settings: Any) -> bool:
+    """Whether a run file gives a cell this name: one that is made begins with the cell's settings in their order, the
+    last parts of their keys each, to which a new decision adds its own."""
+    if not isinstance(settings, Mapping):
+        return slug != "main" and "=" not in slug
+    keys = [part.partition("=")[0] for part in parts_of(slug)]
+    return slug != "main" and keys != [key.rpartition(".")[2] for key in settings][:len(keys)]
 
 
 def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -96,6 +96,8 @@ def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=(
         store = open_recorder(folder)
         await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells},
                                            "recorded_from": source})
+        if any(c.settings for c in cells):
+            await store.keep_fact("settings", {c.name: c.settings for c in cells})
         if planned is not None:
             await store.keep_fact("planned", planned)
         left = iter(debates)
@@ -105,7 +107,7 @@ def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=(
     asyncio.run(keep())
     if summary is not None:
         told = {"study": folder.name, "status": "finished",
-                "cells": [{"cell": c.name, "settings": c.settings, "oracle": c.oracle} for c in cells]}
+                "cells": [{"cell": c.name, "oracle": c.oracle} for c in cells]}
         (folder / "summary.json").write_text(json.dumps(told | dict(summary)), encoding="utf-8")
     return folder
 

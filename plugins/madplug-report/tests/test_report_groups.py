@@ -60,6 +60,22 @@ def test_a_cell_with_models_of_its_own_is_compared_only_as_a_named_baseline_and_
     assert pairs == {None: [("vote", "debate")], "one": [("debate", "one"), ("vote", "one")]}
 
 
+def test_a_name_that_the_run_file_gives_is_kept_though_it_looks_like_one_of_a_sweep(study, kit):
+    own = ("n=3", {}), ("n=5, long", {"debate.paradigm": "mad.som", "debate.agents": 5}), ("agents=7", {
+        "debate.paradigm": "mad.som", "debate.agents": 7}), ("agents=9", {"debate.agents": 9}), (
+        "agents=9,rounds=3", {"debate.agents": 9, "debate.rounds": 3, "debate.decision": "x.new"})
+    folder = study([kit.Drawn(name, agents=settings.get("debate.agents", 3), settings=settings)
+                    for name, settings in own])
+    report = build([folder])
+    assert [c["named"] for c in report["cells"]] == [True, True, True, False, False]
+    assert [c["label"] for c in report["cells"]][:3] == ["n=3", "n=5, long", "agents=7"]
+    printed = report["cells"][-1]["label"]
+    assert printed != "agents=9,rounds=3"
+    assert [c["slug"] for c in build([folder], Wanted(cells=(printed,)))["cells"]] == ["agents=9,rounds=3"]
+    assert [c["slug"] for c in build([folder], Wanted(cells=("!n=3", f"!{printed}")))["cells"]] == [
+        "n=5, long", "agents=7", "agents=9"]
+
+
 @pytest.mark.parametrize(("other", "labels"), [
     ("v.simple", ["v.simple", "./mine.py:Longest last=true", "./mine.py:Longest last=false"]),
     ("./mine.py:Last", ["Last", "Longest last=true", "Longest last=false"]),

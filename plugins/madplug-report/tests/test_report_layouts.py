@@ -121,8 +121,9 @@ def test_a_level_that_a_paradigm_brings_along_is_no_part_of_a_label(study, kit):
     rows = ({"debate.paradigm": "madc.cot"}, {"debate.paradigm": "madc.debate", "debate.visibility.strategy": "fixed"},
             {"debate.paradigm": "madc.debate", "debate.visibility.strategy": "most_last"})
     visibility = {"visibility": {"use": "madc.ordered", "strategy": "most_last"}}
-    folder = study([kit.Drawn(",".join(f"{k}={v}" for k, v in own.items()), settings=own, table={"debate": visibility})
-                    for own in rows], samples=4)
+    names = [",".join(f"{key.rpartition('.')[2]}={value}" for key, value in own.items()) for own in rows]
+    folder = study([kit.Drawn(name, settings=own, table={"debate": visibility})
+                    for name, own in zip(names, rows, strict=True)], samples=4)
     _, table, _ = laid_out(folder, rows=("paradigm", "strategy"))
     assert [row["label"] for row in table["rows"]] == ["cot", "debate, fixed", "debate, most_last"]
 
