@@ -119,7 +119,8 @@ def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, 
         whose = f"that of '{others[0]}'" if len(others) == 1 else f"those of {len(others)} other cells"
         alone = found[1][1]["mean"] < metric["mean"]
         yield (f"'{best['cell']}' {'has' if alone else 'is among those with'} the highest {name}, but its "
-               f"interval overlaps {whose}: on {samples} these intervals do not tell them apart.")
+               f"interval overlaps {whose}: on {samples} these intervals do not tell them apart; "
+               "madplug report compares them question by question.")
     else:
         yield f"'{best['cell']}' has the highest {name}, and its interval overlaps no other cell's."
     if any(cell["oracle"] for cell, _ in found):
