@@ -248,6 +248,8 @@ class Number(AnswerFormat):
         assert done.returncode == 2
         assert f"{why}\n" in done.stderr
         assert "sample 'q0005'" in done.stderr
+    one = program("check", file, "--set", f'cells=[{{name="plain"}}, {{name="odd", {wrong}}}]').stderr
+    assert ("of cell 'odd': " in one, "of cell 'plain'" in one) == (wrong.startswith("extensions"), False)
     many = program("check", file, "--set", wrong, "--set", "dataset.size=60")
     assert (many.stderr.count("does not fit"), "no row after 'q00" in many.stderr) == (20, True)
     assert program("run", file, "--quiet").returncode == 0  # the directory is no other study's

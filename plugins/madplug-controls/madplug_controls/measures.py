@@ -38,7 +38,8 @@ class OracleGap(Metric):
 class Collapse(Metric):
     """Whether a debate that began with different answers, a right one among them, is decided wrongly.
 
-    It applies only to such debates, so that its mean is the disagreement collapse rate. An answer that could not be
+    It applies only to such debates, so that its mean is the disagreement collapse rate; with repeats each question
+    counts once, with the mean over those of its debates to which it applies. More is worse. An answer that could not be
     read is none of the answers that differ; a debate left undecided is wrong.
 
     Differs from the paper: its formula was not at hand; this one is after notes about it.

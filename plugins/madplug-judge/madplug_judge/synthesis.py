@@ -57,9 +57,9 @@ class Synthesis(DecisionProtocol):
 
     From `vote_round` on, at the end of the round, the judge sees the task and the numbered solutions, and
     writes the answer that combines them, or with `mode = "select"` chooses one. Its answer must be readable in
-    the answer format; otherwise it is asked again, and at last the agents' most frequent answer is taken as a
-    fallback. An agent whose last message states no solution is asked to write one down; where that cannot be read
-    either, the judge sees its whole message.
+    the answer format, with `select` that of the solution it names; otherwise it is asked again, and at last the
+    agents' most frequent answer is taken as a fallback. An agent whose last message states no solution is asked to
+    write one down; where that cannot be read either, the judge sees its whole message.
 
     Differs from the released code of MALLM: the judge may have its own model (there it is the first agent's,
     as here without `model`), and a reply that cannot be read does not count as success.
@@ -78,26 +78,31 @@ class Synthesis(DecisionProtocol):
         found = await final_answers(debate, self.options)
         if not found:
             return Decision.undecided("no agent that votes said anything")
+        unread = 0
         for _ in range(self.options.attempts):
-            answer, key = await self.judge(debate, found)
+            chosen = await self.judge(debate, found)
+            unread += chosen is None
+            answer, key = chosen or (None, None)
             if key is not None:
                 counts = Counter(c.key for c in found if c.key is not None)
                 return Decision(key, answer, agreed=True, scores=dict(counts),
                                 reason=f"the judge decided on {len(found)} solutions")
         debate.notes["judge.synthesis"] = {"unparsed": True}
-        return self.fallback(debate, found)
+        return self.fallback(debate, found, unread)
 
-    async def judge(self, debate: Debate, found: Sequence[FinalAnswer]) -> tuple[str | None, str | None]:
-        """The answer of the judge and its key, in one call."""
+    async def judge(self, debate: Debate, found: Sequence[FinalAnswer]) -> tuple[str | None, str | None] | None:
+        """The answer of the judge and its key, in one call; None if the reply could not be read. What the judge selects
+        may have no key."""
         prompt = self.prompt(debate, found)
         model = self.options.model or debate.voters[0].model
         system = prompts.fill_task(self.options.system, debate.sample)
         chat = [{"role": "system", "content": system}, prompts.user(debate.sample, prompt)]
         said = await debate.ask(prompts.merged(chat), model=model, purpose="judge", form=self.form(debate, len(found)))
         if self.options.mode == "synthesise":
-            return await debate.read(Turn(debate.voters[0], "final"), Reply(said.text))
+            answer, key = await debate.read(Turn(debate.voters[0], "final"), Reply(said.text))
+            return None if key is None else (answer, key)
         number = read_number(said.text, len(found), self.options.index_base)
-        return (None, None) if number is None else (found[number].answer, found[number].key)
+        return None if number is None else (found[number].answer, found[number].key)
 
     def prompt(self, debate: Debate, found: Sequence[FinalAnswer]) -> str:
         """The task, the numbered solutions, and what is wanted."""
@@ -115,11 +120,15 @@ class Synthesis(DecisionProtocol):
             return debate.answers.form(debate.sample, body=0)
         return {"regex": "|".join(str(i + self.options.index_base) for i in range(count))}
 
-    def fallback(self, debate: Debate, found: Sequence[FinalAnswer]) -> Decision:
-        """The most frequent answer, which does not count as agreed."""
+    def fallback(self, debate: Debate, found: Sequence[FinalAnswer], unread: int) -> Decision:
+        """The most frequent answer, which does not count as agreed. unread: replies of the judge."""
         counts = Counter(c.key for c in found if c.key is not None)
         most, tied = plurality(debate, found, self.options.tie)
-        why = f"the judge's reply could not be read in {self.options.attempts} attempts"
+        attempts = self.options.attempts
+        selected = "the solution that the judge selected has no answer that could be read"
+        why = f"the judge's reply could not be read in {attempts} attempts" if unread == attempts else selected
+        if 0 < unread < attempts:
+            why = f"the judge's reply could not be read in {unread} of {attempts} attempts; otherwise {selected}"
         if most is None:
             return Decision(None, scores=dict(counts), tie=tied, reason=f"{why}, and the agents " + (
                 "are tied" if tied else "gave no answer that could be read"))

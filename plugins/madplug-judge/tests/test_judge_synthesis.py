@@ -98,6 +98,10 @@ def test_the_judge_may_select_by_number(base, said):
 def test_selecting_a_solution_without_a_readable_answer_does_not_count():
     played = run(Synthesis(mode="select"), judging(["2", "3"], answers="A?C"))
     assert (played.decision.key, played.result.calls) == ("C", 9 + 1 + 2)
+    selected = "the solution that the judge selected has no answer that could be read: the agents' most frequent answer"
+    for verdicts, why in ((["2"] * 3, selected), (["2", "hm", "2"], (
+            f"the judge's reply could not be read in 1 of 3 attempts; otherwise {selected}"))):
+        assert run(Synthesis(mode="select"), judging(verdicts, answers="A?A")).decision.reason == why
 
 
 @pytest.mark.parametrize(("text", "number"), [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from madplug import Reader, UserError, columns, nearest_or_all, open_study
+from madplug import Reader, UserError, columns, listed, nearest_or_all, open_study
 
 if TYPE_CHECKING:
     from madplug_oversight.ratings import Game
@@ -39,6 +39,7 @@ def gap(study: Path, naive: str, expert: str, metric: str, compare: Path | None)
             if name not in cells:
                 raise UserError(f"{study}: there is no cell '{name}'{nearest_or_all(name, cells)}")
         scores = {cell: _by_sample(reader, cell, f"{metric}.accuracy") for cell in cells}
+        judges = {cell: _judge(reader, cell) for cell in cells}
         both = {cell: _by_sample(reader, cell, f"{metric}.both_right") for cell in cells}
     published = _published(compare, f"{metric}.accuracy") if compare else {}
     if not any(scores.values()):
@@ -53,8 +54,18 @@ def gap(study: Path, naive: str, expert: str, metric: str, compare: Path | None)
                      *(values.get(cell, "") for values in published.values())])
     click.echo(columns(rows, ["cell", "samples", "accuracy", "both right", "gap recovered", "95 % interval",
                               *published]))
+    if len(set(judges.values())) > 1:
+        click.echo("the judges have different models, so that cells differ in more than the debate: "
+                   + "; ".join(f"{model} in {listed(cell for cell in judges if judges[cell] == model)}"
+                               for model in dict.fromkeys(judges.values())))
     if dropped:
         click.echo(f"left out: {dropped:,} of {DRAWS:,} draws, in which the expert was no better than the naive judge")
+
+
+def _judge(reader: Reader, cell: str) -> str:
+    """The model of the judge, who alone has a vote, in the cell's first debate."""
+    return next((agent.model for result in reader.results(cell) for agent in result.agents
+                 if agent.persona.votes and agent.model), "")
 
 
 def _by_sample(reader: Reader, cell: str, name: str) -> dict[str, float]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility
+from madplug import Agent, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility, count
 from madplug_prompting.prompts import instruction
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 PAPER = "Khan et al. 2024 (arXiv 2402.06782)"
 SPEAKERS = {"debate": ("Debater A", "Debater B"), "consultancy": ("Consultant",), "none": ()}
@@ -45,12 +45,21 @@ class Roles(PersonaGenerator):
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
-        self.count = len(SPEAKERS[self.options.speakers]) + 1
+        self.speakers = SPEAKERS[self.options.speakers]
+        self.count = len(self.speakers) + 1
         self.roles = frozenset({self.options.judge, *([SPEAKER] if self.count > 1 else [])})
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """Models are taken in turn, so that the judge's depends on how many argue."""
+        if 1 < len(cell.models) != len(self.speakers) + 1:
+            judge = cell.models[len(self.speakers) % len(cell.models)]
+            yield (f"the judge has the model '{judge}', and another one where more or fewer argue, as models are taken "
+                   "in turn; for one judge in all cells, list "
+                   f"{count(len(self.speakers) + 1, 'model')} in debate.models of this one, the judge's last")
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Sequence[Persona]:
         """All of them, the judge last."""
-        speakers = [Persona(name, role=SPEAKER, votes=False) for name in SPEAKERS[self.options.speakers]]
+        speakers = [Persona(name, role=SPEAKER, votes=False) for name in self.speakers]
         return [*speakers, Persona("Judge", role=self.options.judge)]
 
 

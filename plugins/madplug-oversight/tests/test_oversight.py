@@ -1,7 +1,11 @@
 """Debate for oversight: who sees what, quotes, judgements in both orders, and what they are worth."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+import madplug
 from madplug import Completion, Sample, UserError
 from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Speech, Verdict
 from madplug_oversight.judging import judgement, read
@@ -325,6 +329,33 @@ def test_a_rating_that_cannot_be_read_makes_the_debate_unread(rated, helps, unre
     played = held(lambda r: argue(r) if r.purpose != "prefer" else helps if "Y|N" in str(r.form) else rated, rounds=1,
                   speakers="consultancy", speech={"best_of": 2, "critiques": 2})
     assert played.result.unread == unread
+
+
+def test_judges_of_different_models_are_told(tmp_path, monkeypatch):
+    pytest.importorskip("madplug_qa")
+    monkeypatch.chdir(tmp_path)
+    cells = "".join(f"[[cells]]\nname = '{name}'\ndebate = {{paradigm = 'oversight.{name}'}}\n"
+                    for name in ("naive", "debate", "expert"))
+    Path("s.toml").write_text(
+        "metrics = ['oversight.judged']\ndataset = {use = 'puzzles.hidden_facts', size = 2}\n"
+        "[debate]\nmodels = ['a', 'b', 'c']\n"
+        + "".join(f"[models.{name}]\nuse = 'oversight.simulated'\n" for name in "abc") + cells)
+
+    def told(*words):
+        return CliRunner().invoke(madplug.main, words).output
+
+    checked = told("check", "s.toml")
+    assert ("cell 'naive': oversight.roles: the judge has the model 'a', and another one where more or fewer argue, as "
+            "models are taken in turn; for one judge in all cells, list 1 model in debate.models") in checked
+    assert "cell 'debate': oversight.roles" not in checked
+    with pytest.warns(match="the judge has the model 'a'"):
+        madplug.run("s.toml", quiet=True)
+    assert ("the judges have different models, so that cells differ in more than the debate: a in naive, expert; c "
+            "in debate") in told("gap", "runs/s")
+    one = ["cells.naive.debate.models=['c']", "cells.expert.debate.models=['c']"]
+    madplug.run("s.toml", settings=one, output="runs/one", quiet=True)
+    assert "different models" not in told("gap", "runs/one")
+    assert "oversight.roles" not in told("check", "s.toml", *(word for key in one for word in ("--set", key)))
 
 
 def test_a_question_with_other_than_two_choices_is_told():

@@ -42,14 +42,14 @@ class Forecast:
     of: str = ""
     """The debates that are left, in words, if some are on record."""
     shared: bool = False
-    """Whether they may use calls of other cells that are on record."""
+    """Whether they may use calls that are on record: of other cells, or of other studies."""
     reply: int | None = None
     """The mean tokens of the replies on record, of which a short one then has as many."""
 
     @property
     def text(self) -> str:
         """In lines, with what it rests on."""
-        less = ", or less where they share calls with what is on record" if self.shared else ""
+        less = ", or less where calls are on record already" if self.shared else ""
         return self.amounts if self.problem else (
             f"{self.of}{self.amounts}{less}; tried on the first samples without a model\n"
             f"  low: every reply has {self._short} and agents agree at once\n"
@@ -171,11 +171,12 @@ def forecast(resolved: ResolvedStudy, done: Mapping[str, int] | None = None,
     with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
         found = thread.submit(asyncio.run, _forecast(resolved, left, reply)).result()
     if left == every:
-        return found
+        return replace(found, shared=bool(resolved.reuse))
     sets = {id(cell.dataset) for cell in plan.cells}
     uneven = len({(id(cell.dataset), left[cell.slug]) for cell in plan.cells}) > len(sets)
     some = f"{sum(left.values()):,} of {count(sum(every.values()), 'debate')}"
-    return replace(found, of=f"for the {some} that are left, ", shared=plan.share_completions and uneven)
+    shared = bool(resolved.reuse) or (plan.share_completions and uneven)
+    return replace(found, of=f"for the {some} that are left, ", shared=shared)
 
 
 async def _forecast(resolved: ResolvedStudy, left: Mapping[str, int], reply: int | None) -> Forecast:

@@ -77,6 +77,7 @@ def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
         both = f"{cell('debate', 'som.debate')}, {cell('vote', 'baselines.self_consistency')}"
         grown = ["dataset.size=8", f"cells=[{both}]"]
         assert re.match(r"for the 10 of 16 debates that are left, about \S+ to \S+ tokens.*, or less", said(*grown))
+        assert re.match("about .*, or less where calls are on record already", said("name=other", "reuse=['runs/s']"))
         resolved = load("s.toml", ["dataset.size=8"])
         done, mean = recorded(resolved)
         found = forecast(resolved, done, mean)

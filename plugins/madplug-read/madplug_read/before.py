@@ -87,10 +87,12 @@ def _left(resolved: ResolvedStudy, done: Mapping[tuple[str, str, int], str]) -> 
     changed = set[str]()
     repeats = range(resolved.plan.repeats)
     for cell in resolved.plan.cells:
-        size = cell.dataset.size() if cell.dataset else None
+        given = any(hasattr(extension, "madplug_samples") for extension in cell.extensions)  # other samples than these
+        size = cell.dataset.size() if cell.dataset and not given else None
         ours = {key[1:]: digest for key, digest in done.items() if key[0] == cell.slug and key[2] in repeats}
         compared, same = set[str](), 0
-        for sample, references in islice(cell.dataset.samples() if cell.dataset and ours else (), COMPARED):
+        rows = cell.dataset.samples() if cell.dataset and ours and not given else ()
+        for sample, references in islice(rows, COMPARED):
             compared.add(sample.id)
             found = [ours[sample.id, repeat] for repeat in repeats if (sample.id, repeat) in ours]
             as_now = sum(digest in ("", sample_digest(sample, references)) for digest in found)

@@ -100,7 +100,8 @@ def conclusion(summary: Mapping[str, Any]) -> str | None:
         return "Cells with different data sets have different questions: madplug report compares those with the same."
     least, most = (of(metric["n"] for _, metric in found) for of in (min, max))
     if least < 2:
-        return f"One sample says nothing about {name} in general."
+        few = "" if most < 2 else f" of '{next(cell['cell'] for cell, metric in found if metric['n'] == least)}'"
+        return f"One sample{few} says nothing about {name} in general."
     samples = count(least, "sample") if least == most else f"{least:,} to {most:,} samples"
     return " ".join(_sentences(name, found, samples))
 

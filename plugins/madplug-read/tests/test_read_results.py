@@ -51,6 +51,8 @@ def test_metrics_of_several_figures_make_room_for_a_row_for_each_cell():
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.6})],
      "'b' has the highest qa.accuracy, but its interval overlaps that of 'a': on 20 samples these intervals do not "
      "tell them apart; madplug report compares them question by question."),
+    ([cell("a", MEANS), cell("b", {}, metrics={"qa.accuracy": {"mean": 1.0, "n": 1, "proportion": True}})],
+     "One sample of 'b' says nothing about qa.accuracy in general."),
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.6}), cell("c", {"qa.accuracy": 0.55})], "those of 2 other cells"),
     ([cell("a", MEANS), cell("b", MEANS)], "qa.accuracy is the same in both cells: 20 samples show no difference."),
     ([cell("a", MEANS), cell("b", MEANS), cell("c", {"qa.accuracy": 0.45})], "'a' is among those with the highest"),

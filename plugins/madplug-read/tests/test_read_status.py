@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,18 @@ import pytest
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage
 from madplug.store import Call, CallRow, DebateId, open_recorder
 from madplug_testing import wait_for
+
+TWINS = """
+from dataclasses import replace
+from madplug import Extension, hookimpl
+class Twins(Extension):
+    name = "twins"
+    @hookimpl(wrapper=True)
+    def madplug_samples(self, setup):
+        rows = yield
+        return [(replace(sample, id=sample.id + end, hidden_from={"context": ["judge"]}), references)
+                for sample, references in rows for end in ("", "~")]
+"""
 
 
 def ended(sample, right=1.0, cost=0.5, cell="c"):
@@ -110,6 +123,15 @@ def test_check_tells_what_of_a_grown_study_is_paid_and_left_and_where_its_limits
     other = program(*grown, "--set", "seed=5").stdout
     assert "warning: they were run with other settings (seed was 0 and is now 5), so that run refuses" in other
     assert "left to run" not in other
+    Path("mine.py").write_text(TWINS)
+    own = ("study.toml", "--set", 'extensions=["./mine.py:Twins"]')
+    program("run", *own, "--output", "runs/twins", "--quiet", "--yes", status=0)
+    Path("runs/study").rename("runs/kept")
+    Path("runs/twins").rename("runs/study")
+    told = program("check", *own).stdout  # other rows than the data set's: neither compared nor counted
+    assert ("on record in runs/study: 12 debates; 48 calls" in told, "changed since" in told) == (True, False)
+    shutil.rmtree("runs/study")
+    Path("runs/kept").rename("runs/study")
     with closing(sqlite3.connect("runs/study/study.db")) as db, db:
         db.execute("UPDATE debates SET digest = 'other' WHERE sample = 'q0001'")
     told = program(*grown).stdout

@@ -18,6 +18,7 @@ from madplug_report.tables import (
     number,
     p_value,
     percent,
+    reached,
     signed,
 )
 
@@ -137,7 +138,7 @@ def figures(report: Mapping[str, Any]) -> Table:
     several = len(report["metrics"]) > 1
     head = ["cell", "debates", "samples × repeats", "undecided", "failed",
             *(["metric", "mean"] if several else [report["metric"] or "metric"]), "95%", "std of repeats", "calls",
-            "tokens", "tokens/right", "unread answers"]
+            "tokens", f"tokens/{reached(report)}", "unread answers"]
     rows = []
     for cell in report["cells"]:
         found = cell["metrics"].get(cell["metric"]) or {}

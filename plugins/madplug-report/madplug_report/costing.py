@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from madplug_report.tables import Table, label, money, number, percent
+from madplug_report.tables import Table, label, money, number, percent, reached
 
 
 def costs(report: Mapping[str, Any]) -> Table:
@@ -15,7 +15,7 @@ def costs(report: Mapping[str, Any]) -> Table:
     queued = any((cell["spending"]["critical"] or {}).get("queued") for cell in report["cells"])
     dear = any(cell["cost_usd"] for cell in report["cells"])
     head = ["cell", "calls", "read", "cached", "written", *recounted, "reasoned", "chain", "seconds of it",
-            *(["in batches"] if queued else []), "USD", *(["USD/right"] if dear else []),
+            *(["in batches"] if queued else []), "USD", *([f"USD/{reached(report)}"] if dear else []),
             *priced, "undecided", "failed"]
     rows = []
     for cell in report["cells"]:

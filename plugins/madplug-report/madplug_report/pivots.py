@@ -12,6 +12,7 @@ from madplug import Problem, UserError, nearest, nearest_or_all
 from madplug_report.analysis import Analysis
 from madplug_report.combining import CHANGES, average, change, combine
 from madplug_report.factors import ABSENT, STUDY, Factor, Factors, level_text
+from madplug_report.reading import SPENT
 
 METRIC, CELL, FAMILY = "metric", "cell", ".family"
 """What stands in a table beside factors: the metrics that are asked for, cells by name, the families of a factor."""
@@ -352,12 +353,14 @@ def _average(analysis: Analysis, row: Mapping[str, Any],
     for part in parts:
         for i in part:
             weights[i] = 1 / len(part) / len(parts)
-    return combine(analysis, weights, metric=row["metric"])
+    found = combine(analysis, weights, metric=row["metric"])
+    return found and {**found, "metric": next(f["metric"] for f in line if f)}
 
 
 def _mark_best(fields: Sequence[dict[str, Any] | None]) -> None:
     known = [f for f in fields if f]
-    best, worst = (choose((f["mean"] for f in known), default=None) for choose in (max, min))
+    order = (min, max) if known and known[0]["metric"] in SPENT else (max, min)
+    best, worst = (choose((f["mean"] for f in known), default=None) for choose in order)
     for f in known:
         f |= {"best": len(known) > 1 and f["mean"] == best, "worst": len(known) > 1 and f["mean"] == worst != best}
 

@@ -25,7 +25,9 @@ _TEXTS = msgspec.json.Decoder(list[str]).decode
 UNPARSED = '"unparsed":true'
 INVALID = '"valid":false'
 """As they are written in a record; text of a model cannot contain them, because its quotes are escaped there."""
-MEASURES = ("seconds", "calls", "tokens", "written", "rounds", "agreed")
+SPENT = ("seconds", "calls", "tokens", "written", "rounds")
+"""Of these, the least is the best."""
+MEASURES = (*SPENT, "agreed")
 """What is on record of every debate and can be asked for like a metric."""
 ENDED = "ended"
 """`ended.3` is whether a debate ended with round 3."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from madplug import columns, dollars
 from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line
+from madplug_report.reading import ACCURACY
 
 NOTHING = "–"
 _TIGHT = r"\footnotesize\setlength{\tabcolsep}{3pt}"
@@ -189,6 +190,11 @@ def html(table: Table) -> str:
 def label(cell: Mapping[str, Any]) -> str:
     """A cell's name, marked where components saw the references."""
     return f"{cell['label']} (oracle)" if cell["oracle"] else str(cell["label"])
+
+
+def reached(report: Mapping[str, Any]) -> str:
+    """What spending is divided by: right answers, or, of other metrics, scores of 1."""
+    return "right" if {cell["metric"] for cell in report["cells"]} <= {ACCURACY, None} else "1"
 
 
 def mean_std(found: Mapping[str, Any] | None, digits: int = 3) -> str:

@@ -68,9 +68,13 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
                f"corrected after Holm for all {report['family']} of this report; an interval is of one comparison, and "
                "made by another method than the test, so that near 0.05 the two can differ. 'Gained/lost' counts "
-               "samples that the cell has better or worse; 'detectable' is the smallest true difference that this many "
-               f"samples show with a power of {report['power']:.0%}, 'samples to settle' how many would show one as "
-               "large as this.")
+               "samples of which the cell has the higher or the lower score; 'detectable' is the least true difference "
+               f"that this many samples show with a power of {report['power']:.0%}, 'samples to settle' how many would "
+               "show one as large as this.")
+    yield ("The best of a column or row, in bold, is the highest; of calls, tokens, rounds and seconds the lowest. "
+           "Whether more of another metric is better, its description says.")
+    per = tables.reached(report)
     yield ("Calls and tokens are means per debate, whichever cell paid for them: cells that share completions count "
-           "them each. 'Tokens/right' are all tokens for each right answer. 'Unread' is the share of voters' answers "
-           "that could not be read; it separates broken replies from wrong ones.")
+           f"them each. 'Tokens/{per}' are all tokens for each {'right answer' if per == 'right' else 'score of 1'}. "
+           "'Unread' is the share of voters' answers that could not be read; it separates broken replies from wrong "
+           "ones.")

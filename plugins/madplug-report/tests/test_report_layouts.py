@@ -10,7 +10,8 @@ import pytest
 from madplug.store import open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.charts import charts
-from madplug_report.contents import pivot
+from madplug_report.contents import figures, pivot
+from madplug_report.texts import method
 from madplug_testing import wait_for
 
 FAMILIES = ("votes=voting.simple,voting.ranked", "consensus=consensus.majority")
@@ -39,8 +40,17 @@ def test_the_best_of_a_row_is_marked_where_metrics_or_data_sets_stand_in_rows(cr
     for rows in (("metric",), ("dataset",)):
         _, table, _ = laid_out(crossed, rows=rows, columns=("decision",), metrics=("qa.accuracy", "rounds"))
         for line in table["fields"]:
-            best = max(f["mean"] for f in line)
+            best = (min if line[0]["metric"] == "rounds" else max)(f["mean"] for f in line)
             assert {f["mean"] for f in line if f["best"]} == {best}
+
+
+def test_of_what_is_spent_the_least_is_the_best(crossed):
+    report, table, _ = laid_out(crossed, rows=("decision",), metrics=("seconds",))
+    for column in zip(*table["fields"], strict=True):
+        means = [field["mean"] for field in column]
+        assert [field["best"] for field in column] == [mean == min(means) < max(means) for mean in means]
+    assert figures(report).head[-2] == "tokens/1"
+    assert "all tokens for each score of 1" in " ".join(method(report))
 
 
 def test_the_worst_is_marked_where_asked(crossed):

@@ -322,7 +322,7 @@ function Metric({ name }) {
 function Facts({ debate, open }) {
   const metrics = Object.entries(debate.metrics);
   return html`<section class="about"><h2>About this debate</h2>
-    ${debate.state === 'running' ? html`<p class="quiet">Calls, tokens, cost and time are added up when a debate ends.</p>` : html`<dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${whole(debate.retries)} failed attempts` : ''}</dd></div>
+    ${debate.state === 'running' ? html`<p class="quiet">Calls, tokens, cost and time are added up when a debate ends.</p>` : html`<dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${plural(debate.retries, 'failed attempt')}` : ''}</dd></div>
       <div><dt>tokens</dt><dd>${whole(debate.prompt)} + ${whole(debate.completion)}${debate.cached ? `, ${whole(debate.cached)} cached` : ''}</dd></div>
       <div><dt>cost</dt><dd>${debate.calls ? money(debate.cost_usd) : '–'}</dd></div><div><dt>time</dt><dd>${duration(debate.seconds)}</dd></div>
       ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt><${Metric} name=${name} /></dt><dd>${score(value)}</dd></div>`)}</dl>`}
