@@ -48,6 +48,9 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
     that they are matched to. there: the names of cells that are decided in any case. phases: False leaves them out.
     components: classes of a Python session that it may name. yes: see `recorded_table`.
     """
+    if asked := [Problem(f"--set {key}", "recorded debates are decided again with their own questions and seed")
+                 for change in changes for key in change if key in ("dataset", "repeats", "seed")]:
+        raise UserError(asked)
     table, registry = recorded_table(folder, yes=yes), Registry(classes=components)
     table["cells"] = chosen(table["cells"], patterns, there)
     table["name"] = name or table["name"]

@@ -146,6 +146,8 @@ def test_classes_of_a_python_session_decide_and_score_recorded_debates(program, 
 @pytest.mark.parametrize(("words", "text"), [
     (("decide", "--set", "debate.decision.keeep=2", "--output", "again"), "did you mean 'keep'?"),
     (("decide", "--set", "debat.rounds=2", "--output", "again"), "did you mean 'debate'?"),
+    (("decide", "--set", "dataset.limit=2", "--set", "seed=3", "--output", "again"),
+     "--set dataset: recorded debates are decided again with their own questions and seed\nmadplug: --set seed: "),
     (("decide", "--cell", "other", "--output", "again"), "no cell has such a name"),
     (("decide", "--output", "runs/study"), "is the study itself"),
     (("rescore", "--metric", "kit.rihgt"), "did you mean 'kit.right'?"),
