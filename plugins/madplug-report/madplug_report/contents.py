@@ -200,19 +200,22 @@ def matched(report: Mapping[str, Any]) -> Table:
     compared = {(c["cell"], c["baseline"]): (c["difference"], c["ci95"], c["p_holm"]) for c in report["comparisons"]}
     for (cell, base), (difference, ci95, p) in [*compared.items()]:
         compared.setdefault((base, cell), (-difference, ci95 and [-ci95[1], -ci95[0]], p))
-    rows, over = [], False
+    rows, over = [], {"calls": False, "tokens": False}
     for cell in report["cells"]:
         other = by_name.get(cell["matched_to"])
         if other is None or None in (cell["calls"], other["calls"]):
             continue  # one of them has no debates yet
-        over = over or (cell["match"].get("by") == "calls" and cell["calls"] > 1.05 * other["calls"])
+        by = cell["match"].get("by", "calls")
+        over[by] |= cell[by] > other[by] * (1.05 if by == "calls" else 1)
         difference, ci95, p = compared.get((cell["cell"], other["cell"]), (None, None, None))
         rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
                      number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
                      signed(difference), interval(ci95, signed), p_value(p),
                      percent(cell["undecided"]), percent(cell["failed"])])
     return Table("Matched budgets", head, rows, notes=[
-        "more calls than the budget: of a decision that was made again, or of replies that could not be read"] * over)
+        *["more calls than the budget: of replies that could not be read, or of a decision that was made again, with "
+          "which either cell has other calls than it was run with"] * over["calls"],
+        *["more tokens than the budget: the last answer of each debate exceeds it"] * over["tokens"]])
 
 
 def published(report: Mapping[str, Any]) -> Table:

@@ -351,6 +351,16 @@ def test_a_baseline_that_is_matched_to_another_cell_is_compared_with_it_once(stu
     assert row[7] == signed(-report["comparisons"][0]["difference"])
 
 
+@pytest.mark.parametrize(("by", "agents", "note"), [
+    ("calls", 6, ""), ("calls", 8, "more calls than the budget"), ("tokens", 5, ""),
+    ("tokens", 8, "more tokens than the budget: the last answer")])
+def test_more_than_the_budget_is_explained(study, kit, by, agents, note):
+    control = {"match": {"cell": "debate", "by": by}}
+    cells = [kit.Drawn("debate"), kit.Drawn("sc", agents=agents, rounds=1, table=control)]
+    found = next(table for table in tables(build([study(cells, samples=5)])) if table.title == "Matched budgets")
+    assert [text[:len(note)] for text in found.notes] == [note] * bool(note)
+
+
 def test_the_pareto_front_has_what_nothing_beats_in_both_whatever_its_models(study, kit, reported):
     cells = [kit.Drawn(name, skill, agents, rounds, settings={"debate.decision": name, "debate.models": [model]})
              for name, skill, agents, rounds, model in (
