@@ -54,16 +54,17 @@ def fitting(rows: Iterable[Sampled], cells: Iterable[Cell]) -> Iterator[Sampled]
     Raises `UserError` with every row that does not, at the end, or once there are `MOST_MISFITS`.
     """
     cells = list(cells)
-    asked = [(one, cell.slug) for cell in cells for one in cell.components() if type(one).misfit is not Component.misfit
-             and (not isinstance(one, AnswerFormat) or (one is cell.answers and cell.metrics))]
-    choosy = {identity_of(one): one for one, _ in asked}
-    slugs = {key: list(dict.fromkeys(slug for one, slug in asked if identity_of(one) == key)) for key in choosy}
-    names = {key: one.full_name + (f" of cell '{slugs[key][0]}'" if len(slugs[key]) < len(cells) else "")
-             for key, one in choosy.items()}
+    asked = ((one, cell.slug) for cell in cells for one in cell.components() if type(one).misfit is not Component.misfit
+             and (not isinstance(one, AnswerFormat) or (one is cell.answers and cell.metrics)))
+    choosy: dict[str, tuple[Component, dict[str, None]]] = {}
+    for one, slug in asked:
+        choosy.setdefault(identity_of(one), (one, {}))[1][slug] = None
+    named = [(one, one.full_name + (f" of cell '{next(iter(slugs))}'" if len(slugs) < len(cells) else ""))
+             for one, slugs in choosy.values()]
     problems: list[Problem] = []
     for sample, references in rows:
-        problems += (Problem("dataset", f"sample '{sample.id}' does not fit {names[key]}: {why}")
-                     for key, one in choosy.items() if (why := one.misfit(sample, references)))
+        problems += (Problem("dataset", f"sample '{sample.id}' does not fit {name}: {why}")
+                     for one, name in named if (why := one.misfit(sample, references)))
         if len(problems) >= MOST_MISFITS:
             problems.append(Problem("dataset", f"no row after '{sample.id}' was looked at"))
             break

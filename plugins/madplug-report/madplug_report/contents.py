@@ -206,7 +206,8 @@ def matched(report: Mapping[str, Any]) -> Table:
         if other is None or None in (cell["calls"], other["calls"]):
             continue  # one of them has no debates yet
         by = cell["match"].get("by", "calls")
-        over[by] |= cell[by] > other[by] * (1.05 if by == "calls" else 1)
+        if by in over:
+            over[by] |= cell[by] > other[by] * (1.05 if by == "calls" else 1)
         difference, ci95, p = compared.get((cell["cell"], other["cell"]), (None, None, None))
         rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
                      number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
