@@ -40,5 +40,6 @@ def count(number: int, noun: str) -> str:
 
 def dollars(amount: float) -> str:
     """US dollars: with two decimals, four below a dollar, and two digits that say something below a tenth of a cent."""
+    amount = round(amount, 12)  # so that a sum is shown alike in whatever order it was added up
     return "0" if not amount else f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}" if amount >= 0.001 else \
         f"{Decimal(f'{amount:.2g}'):f}"

@@ -27,7 +27,8 @@ def test_what_people_write_stays(text):
     assert safe(text) == text
 
 
-@pytest.mark.parametrize(("amount", "shown"), [(0, "0"), (1234.5, "1,234.50"), (0.12, "0.1200"), (6e-05, "0.00006")])
+@pytest.mark.parametrize(("amount", "shown"), [(0, "0"), (1234.5, "1,234.50"), (0.12, "0.1200"), (6e-05, "0.00006"),
+                                             (0.22265, "0.2226"), (0.22265000000000007, "0.2226")])
 def test_dollars_are_shown_without_exponents(amount, shown):
     assert dollars(amount) == shown
 

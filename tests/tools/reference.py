@@ -367,7 +367,7 @@ component does so with `use`; its other keys are the options of that component (
 A string is short for `{use = "..."}`. An option that is itself a component is written the same way. Relative
 paths are relative to the run file.
 
-`madplug check FILE` reports all mistakes before anything runs."""
+`madplug check FILE` reports all mistakes of the file at once, and then those of the data, before anything runs."""
 PRECEDENCE = """A key set with `--set a.b=c` on the command line takes precedence over `MADPLUG_A__B` in the environment
 (`MADPLUG_SEED` for a key of no table), and that over the file. Values of the first two are read as TOML, or as text if
 they are not TOML.

@@ -34,7 +34,8 @@ export function rounded(x, digits) {
 
 export function money(x) {
   if (x === null || x === undefined) return 'cost unknown';
-  return `$${x && x < 0.001 ? x.toPrecision(2) : x.toFixed(!x ? 0 : x < 1 ? 4 : 2)}`;
+  const sum = Math.round(x * 1e12) / 1e12; // shown alike in whatever order it was added up
+  return `$${sum && sum < 0.001 ? sum.toPrecision(2) : sum.toFixed(!sum ? 0 : sum < 1 ? 4 : 2)}`;
 }
 
 export function duration(seconds) {
