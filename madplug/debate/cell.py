@@ -153,6 +153,11 @@ class Cell(CellFacts):
         return max((_each(style, of) for style in able), default=0)
 
     @property
+    def chooses_samples(self) -> bool:
+        """Whether an extension may change which samples the cell has."""
+        return any(hasattr(extension, "madplug_samples") for extension in self.extensions)
+
+    @property
     def agents_ask(self) -> bool:
         """Whether agents or their personas ask a model. What a decision may ask, it may also do without one."""
         return self.plan.per_turn > 0 or any(_each(generator, _calls(self.plan)) for generator in self.personas)

@@ -18,7 +18,7 @@ from madplug.records import DebateResult, Ending, Job, Sample
 from madplug.store import SCOPE, DebateId, Scope, sample_digest
 from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, run_all
-from madplug.study.survey import add_id, chooses_samples
+from madplug.study.survey import add_id
 from madplug.study.worker import Worker
 
 
@@ -194,7 +194,7 @@ class JobStream:
         found: dict[object, _Source] = {}
         for setup in cells:
             slug = setup.cell.slug
-            key = slug if chooses_samples(setup.cell) or self._samples is not samples_of else id(setup.cell.dataset)
+            key = slug if setup.cell.chooses_samples or self._samples is not samples_of else id(setup.cell.dataset)
             if key not in found:
                 found[key] = _Source([], self._samples(setup, repeat), set())
             found[key].cells.append((setup, dict(self._recorder.digests(slug, repeat))))

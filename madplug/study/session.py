@@ -31,7 +31,7 @@ from madplug.study.files import write_whole
 from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
 from madplug.study.run import StudyRun
-from madplug.study.survey import chooses_samples, read_rows
+from madplug.study.survey import read_rows
 from madplug.study.worker import Runner
 
 
@@ -171,6 +171,6 @@ def planned(resolved: ResolvedStudy) -> int | None:
               for key, dataset in datasets.items()}
     sizes = [counts.get(id(cell.dataset)) for cell in plan.cells]
     known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes) or any(map(chooses_samples, plan.cells)):
+    if len(known) < len(sizes) or any(cell.chooses_samples for cell in plan.cells):
         return None
     return sum(known) * plan.repeats

@@ -96,15 +96,10 @@ def check_every_row(cells: Sequence[Cell]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for dataset, theirs in _by_dataset(cells):
         ids = {sample.id for sample, _ in fitting(read_rows(dataset), theirs)}
-        found |= {cell.slug: ids for cell in theirs if dataset.size() is not None and not chooses_samples(cell)}
+        found |= {cell.slug: ids for cell in theirs if dataset.size() is not None and not cell.chooses_samples}
     return found
 
 
 def _by_dataset(cells: Sequence[Cell]) -> Iterator[tuple[Dataset, list[Cell]]]:
     for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
         yield dataset, [cell for cell in cells if cell.dataset is dataset]
-
-
-def chooses_samples(cell: Cell) -> bool:
-    """Whether an extension of the cell may change which samples it has."""
-    return any(hasattr(extension, "madplug_samples") for extension in cell.extensions)

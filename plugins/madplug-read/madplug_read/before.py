@@ -87,11 +87,11 @@ def _left(resolved: ResolvedStudy, done: Mapping[tuple[str, str, int], str]) -> 
     changed = set[str]()
     repeats = range(resolved.plan.repeats)
     for cell in resolved.plan.cells:
-        given = any(hasattr(extension, "madplug_samples") for extension in cell.extensions)  # other samples than these
-        size = cell.dataset.size() if cell.dataset and not given else None
+        dataset = None if cell.chooses_samples else cell.dataset
+        size = dataset.size() if dataset else None
         ours = {key[1:]: digest for key, digest in done.items() if key[0] == cell.slug and key[2] in repeats}
         compared, same = set[str](), 0
-        rows = cell.dataset.samples() if cell.dataset and ours and not given else ()
+        rows = dataset.samples() if dataset and ours else ()
         for sample, references in islice(rows, COMPARED):
             compared.add(sample.id)
             found = [ours[sample.id, repeat] for repeat in repeats if (sample.id, repeat) in ours]
