@@ -29,7 +29,8 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DISTRIBUTIONS: Mapping[str, str] = {
     **{name: f"madplug-{name}" for name in ("ask", "batch", "export", "init", "inspect", "mcp", "prices", "read",
                                             "report", "serve", "show", "view")},
-    "check --calls": "madplug-baselines", "check --ping": "madplug-init", "decide": "madplug-redecide",
+    "check --calls": "madplug-baselines", "check --output": "madplug-read",
+    "check --ping": "madplug-init", "decide": "madplug-redecide",
     "merge": "madplug-shards", "rescore": "madplug-redecide", "run --batch": "madplug-batch",
     "run --detach": "madplug-batch", "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
     "run --shard": "madplug-shards", "run --watch": "madplug-read", "status": "madplug-read"}

@@ -162,8 +162,8 @@ class _Server:
         names = ", ".join(f"'{safe(model)}'" for model in self._models)
         if paid := self._run.progress().paid:
             self.say(f"{count(paid, 'model call')} made to prepare the cells")
-        echo(f"serving {safe(self._session.resolved.plan.name)} at http://{host}:{port}/v1; "
-             f"{count(len(self._models), 'model')}: {names}", err=True)
+        echo(f"serving {safe(self._session.resolved.plan.name)}, {count(len(self._models), 'model')} ({names}), at "
+             f"http://{host}:{port}/v1", err=True)
         if self._address.made:
             echo(f"API key (set {self._address.made} to choose it): {self._address.key}", err=True)
 
