@@ -120,7 +120,7 @@ def debate(folder: Path) -> None:
     """A debate, with what an agent had been shown when it changed its mind."""
     write(folder / "study")
     with page_of(folder, "study", height=1250) as page:
-        page.evaluate("location.hash = '#/debate/0/debate/0/bat-and-ball'")
+        page.evaluate("location.hash = '#/debate/study/debate/0/bat-and-ball'")
         place = page.locator("#m3").bounding_box()
         assert place is not None
         page.mouse.move(place["x"] + 60, place["y"] + 60)  # `hover` would scroll

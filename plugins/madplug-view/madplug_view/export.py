@@ -129,7 +129,7 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
                 continue
             rows = list(_export_cell(study, reader, found.cell, f"debates-{number}-{nth}", chunks, part))
             if rows and part.samples:
-                chunks.start = chunks.start or _address(number, rows[0])
+                chunks.start = chunks.start or _address(study.name, rows[0])
             if rows:
                 cells[found.cell] = f"rows-{number}-{nth}"
                 chunks.add(cells[found.cell], rows)
@@ -144,10 +144,10 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
     return debates
 
 
-def _address(number: int, row: Mapping[str, Any]) -> str:
+def _address(study: str, row: Mapping[str, Any]) -> str:
     """The part of an address behind `#` that shows a debate."""
     return "#/" + "/".join(quote(str(part), safe="") for part in (
-        "debate", number, row["cell"], row["repeat"], row["sample"]))
+        "debate", study, row["cell"], row["repeat"], row["sample"]))
 
 
 def _charts(study: Study, chunks: _Chunks) -> list[dict[str, Any]]:

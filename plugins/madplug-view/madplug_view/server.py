@@ -101,7 +101,7 @@ class Api:
         known = {study.folder for study in self._studies}
         new = [folder for folder in find_studies(self._folders) if Path(os.path.realpath(folder)) not in known]
         with suppress(UserError):
-            self._studies += open_studies(new)
+            self._studies += open_studies(new, [study.name for study in self._studies])
 
     async def studies(self, request: Request) -> Response:
         """Their names, in order."""

@@ -446,11 +446,12 @@ def main_metric(names: Collection[str]) -> str | None:
     return "qa.accuracy" if "qa.accuracy" in names else next(iter(names), None)
 
 
-def open_studies(folders: Collection[Path]) -> list[Study]:
+def open_studies(folders: Collection[Path], taken: Collection[str] = ()) -> list[Study]:
     """The studies in these directories, or directly below them, called after their directories.
 
-    Raises `UserError` for one that cannot be read.
+    taken: names that other studies have. Raises `UserError` for one that cannot be read.
     """
+    names = {*taken}
     found: list[Study] = []
     problems: list[str] = []
     for folder in dict.fromkeys(Path(os.path.realpath(f)) for f in find_studies(folders)):
@@ -459,9 +460,10 @@ def open_studies(folders: Collection[Path]) -> list[Study]:
         except UserError as error:
             problems += [str(problem) for problem in error.problems]
             continue
-        taken = {study.name for study in found}
-        name = folder.name if folder.name not in taken else f"{folder.parent.name}/{folder.name}"
-        found.append(Study(folder, name if name not in taken else str(folder)))
+        name = folder.name if folder.name not in names else f"{folder.parent.name}/{folder.name}"
+        name = name if name not in names else str(folder)
+        names.add(name)
+        found.append(Study(folder, name))
     if problems:
         raise UserError("\n".join(problems))
     return found

@@ -18,14 +18,14 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is dri
 expect = sync_api.expect
 expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.usefixtures("without_charts")
-TALKED_OUT = "#/debate/0/plain/0/talked-out"
+TALKED_OUT = "#/debate/small/plain/0/talked-out"
 WIDTHS = "Promise.all(Array.from(document.querySelectorAll('.charts img'), i => i.decode().then(() => i.naturalWidth)))"
 """The widths of the charts once they are there; the page's policy forbids what Playwright waits with for a function."""
 PAGES = {
-    "study": "#/study/0", "all": "#/cell/0/", "cell": "#/cell/0/plain",
-    "filtered": "#/cell/0/plain?traits=failed", "debate": TALKED_OUT,
-    "replay": f"{TALKED_OUT}?at=4", "failed": "#/debate/0/plain/0/broken", "compare": "#/compare/0/plain/other%20way",
-    "pair": "#/pair/0/plain/other%20way/0/talked-out"}
+    "study": "#/study/small", "all": "#/cell/small/", "cell": "#/cell/small/plain",
+    "filtered": "#/cell/small/plain?traits=failed", "debate": TALKED_OUT,
+    "replay": f"{TALKED_OUT}?at=4", "failed": "#/debate/small/plain/0/broken",
+    "compare": "#/compare/small/plain/other%20way", "pair": "#/pair/small/plain/other%20way/0/talked-out"}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def show(open_page, address):
 
 @pytest.fixture
 def look(kit, tmp_path, serve, open_page):
-    """Open a page of a study: `look("#/cell/0/c", *debates)`; of a folder, or of one to be written."""
+    """Open a page of a study: `look("#/cell/s/c", *debates)`; of a folder, or of one to be written."""
     def look(hash, *debates, folder=None, exported=False, **more):
         folder = folder or kit.write(tmp_path / "s", debates, **more)
         if exported:
@@ -174,7 +174,7 @@ def test_a_change_of_mind_names_the_agents_whose_latest_shown_answer_it_was(kit,
     made = kit.debate("plain", "long", keys=[[*row.ljust(3, "C")] for row in keys.split()])
     altered = (1,) if "changed form" in told else ()
     messages = tuple(replace(m, seen=tuple(range(m.id)), altered=altered) if m.round == 3 else m for m in made.messages)
-    page = look("#/debate/0/plain/0/long", replace(made, messages=messages))
+    page = look("#/debate/s/plain/0/long", replace(made, messages=messages))
     change = page.locator(".story li").filter(has_text="round 3 Ada")
     expect(change).to_contain_text(re.compile(r"to A\s?✓ \(right\)" + told))
 
@@ -205,7 +205,7 @@ def test_ballots_and_personas_are_one_click_from_their_prompts(small, open_page)
 
 
 def test_a_prompt_says_whose_messages_it_quotes(kit, look):
-    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text="I say {key} after long thought."),
+    page = look("#/debate/s/c/0/q", kit.debate("c", "q", text="I say {key} after long thought."),
                 prompt="Before.\n\nI say A after long thought.\n\nAfter.")
     page.locator("#m3").get_by_role("button", name="prompt").click()
     whose = re.compile(r"^Ada, round 1 A\s?✓ \(right\)I say A after long thought\.$")
@@ -245,7 +245,7 @@ def test_cells_are_sorted_and_filtered_by_name(kit, look):
 
 
 def test_filters_add_up_and_stay_in_the_address_and_rows_are_sorted_searched_and_opened_side_by_side(show):
-    page = show("#/cell/0/plain")
+    page = show("#/cell/small/plain")
     for name in ("changed mind", "wrong"):
         page.get_by_role("button", name=re.compile(f"^{name} \\d")).click()
     expect(page.locator("a.row")).to_have_count(1)
@@ -308,7 +308,7 @@ def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, look):
     expect(page.locator(".pivot td a")).to_have_text(["0.500", "0.000", "0.500", "0.000"])
     page.locator(".pivot td a").nth(1).click()
     expect(page.locator("h1")).to_have_text("x,10")
-    go(page, "#/cell/0/")
+    go(page, "#/cell/s/")
     page.get_by_label("agents").select_option("3")
     expect(page.locator("a.row")).to_have_count(2)
 
@@ -328,7 +328,7 @@ def test_what_a_cell_inherits_stands_in_the_grid_like_what_others_name(kit, tmp_
 
 
 def test_more_than_twenty_agents_share_a_few_columns(kit, look):
-    page = look("#/debate/0/c/0/q", kit.debate("c", "q", keys=(("A",) * 27,)))
+    page = look("#/debate/s/c/0/q", kit.debate("c", "q", keys=(("A",) * 27,)))
     expect(page.locator(".card")).to_have_count(27)
     assert max(card.bounding_box()["width"] for card in page.locator(".card").all()) < 300
 
@@ -351,7 +351,7 @@ def test_every_page_of_an_oracles_study_says_so_and_cells_are_chosen_by_name(kit
     folder = kit.write(tmp_path / "s", [kit.debate(cell, "q1") for cell in settings],
                        identity={"oracle": True, "cells": {}})
     page = look("", folder=with_settings(folder, settings))
-    for place in ("#/study/0", "#/cell/0/plain", "#/debate/0/plain/0/q1", "#/cell/0/"):
+    for place in ("#/study/s", "#/cell/s/plain", "#/debate/s/plain/0/q1", "#/cell/s/"):
         go(page, place)
         page.get_by_text("components saw the references").wait_for()
     names = [text.split()[0] for text in page.locator("form.filters .bar label").all_inner_texts()]
@@ -363,18 +363,40 @@ def test_every_page_of_an_oracles_study_says_so_and_cells_are_chosen_by_name(kit
 
 
 def test_a_note_is_written_on_the_page_of_a_debate(kit, tmp_path, look):
-    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "s"))
+    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "small"))
     page.get_by_label("Tags").fill("odd, later")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("saved in notes.json")).to_be_visible()
-    go(page, "#/cell/0/plain")
+    go(page, "#/cell/small/plain")
     page.get_by_label("My notes").select_option("odd")
     expect(page.locator("a.row")).to_have_count(1)
     expect(page.locator("a.row")).to_contain_text("odd later")
 
 
+def test_a_link_keeps_its_study_whatever_others_there_are(kit, tmp_path, look):
+    def began(name, sample):
+        kit.write(tmp_path / "runs" / name, [kit.debate("c", sample), kit.debate("c", "both")])
+
+    began("b", "of b")
+    began("c", "of c")
+    page = look("#/cell/b/c", folder=tmp_path / "runs")
+    expect(page.locator("a.row", has_text="of b")).to_have_count(1)
+    began("d", "of d")
+    go(page, "#/cell/d/c")  # it has begun since the server was started
+    expect(page.locator("a.row", has_text="of d")).to_have_count(1)
+    began("a", "of a")
+    page = look("#/pair/b/c/c/0/both?with=c", folder=tmp_path / "runs")
+    expect(page.locator(".half > h2")).to_have_text(["c (b)", "c (c)"])
+    for link, name in (("#/cell/d/c", "of d"), ("#/cell/a/c", "of a")):
+        go(page, link)
+        expect(page.locator("a.row", has_text=name)).to_have_count(1)
+    for link in ("#/study/gone", "#/compare/b/c/c?with=gone"):
+        go(page, link)
+        expect(page.get_by_role("alert")).to_have_text("There is no study 'gone' here.")
+
+
 def test_a_note_that_is_being_written_stays_when_the_page_moves_on(kit, tmp_path, look):
-    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "s"))
+    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "small"))
     page.get_by_label("Tags").fill("odd")
     page.get_by_role("textbox", name="Note").fill("look again")
     page.locator("h1").click()
@@ -388,7 +410,7 @@ def test_a_note_that_is_being_written_stays_when_the_page_moves_on(kit, tmp_path
 
 
 def test_the_list_is_gone_through_by_keys(show):
-    page = show("#/cell/0/plain")
+    page = show("#/cell/small/plain")
     expect(page.locator("a.row")).to_have_count(5)
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
@@ -402,7 +424,7 @@ def test_the_list_is_gone_through_by_keys(show):
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_the_list_goes_on_after_its_first_fifty_debates(kit, look, exported):
-    page = look("#/debate/0/plain/0/q00048", *kit.some("plain", 60), exported=exported)
+    page = look("#/debate/s/plain/0/q00048", *kit.some("plain", 60), exported=exported)
     place = page.get_by_role("navigation", name="Debates of the list")
     expect(place).to_contain_text(re.compile(r"49 of (50\+|60)"))  # a busy server gives the list in other parts
     page.keyboard.press("n")
@@ -437,7 +459,7 @@ def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, look):
     page = look("", unread, kit.debate("plain", "read"))
     told = page.locator(".strip").get_by_text("could not be read (?), the bars show")
     for name in ("unread", "read"):
-        go(page, f"#/debate/0/plain/0/{name}")
+        go(page, f"#/debate/s/plain/0/{name}")
         expect(page.locator("h1")).to_have_text(name)
         expect(told).to_have_count(int(name == "unread"))
 
@@ -476,7 +498,7 @@ def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, look):
     first, *others = plain.messages
     changed = replace(others[2], altered=(1,), data={"channel": {"received": {"1": "say C"}}})
     messages = (first, *others[:2], changed, *others[3:], replace(others[4], id=6, retracted=True))
-    page = look("#/debate/0/c/0/q", replace(plain, messages=messages))
+    page = look("#/debate/s/c/0/q", replace(plain, messages=messages))
     expect(page.locator("#m6")).to_contain_text("retracted")
     expect(page.locator("#m1")).to_contain_text("altered on the way to Ada")
     page.locator("#m3 .received summary").click()
@@ -485,7 +507,7 @@ def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, look):
 
 def test_the_pages_follow_a_run(kit, tmp_path, look):
     folder = kit.write(tmp_path / "live", kit.some("plain", 3), planned=5, status=None)
-    page, cell = look("", folder=folder), look("#/cell/0/plain", folder=folder)
+    page, cell = look("", folder=folder), look("#/cell/live/plain", folder=folder)
     expect(page.locator(".progress")).to_contain_text("3 of 5 debates")
     expect(cell.locator("a.row")).to_have_count(3)
     kit.write(folder, [kit.debate("plain", "new-one"), kit.debate("plain", "new-two")], status=None)
@@ -555,7 +577,7 @@ def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, look):
     notes = {"mine": {"marks": {"true": "right", "false": "wrong", "b": "odd"}}}
     said = kit.debate("c", "q", keys=(("A",),), text=text, notes=notes)
     sample = replace(said.sample, context=("The story.",), hidden_from={"context": ("judge",)})
-    page = look("#/debate/0/c/0/q", replace(said, sample=sample), calls=False)
+    page = look("#/debate/s/c/0/q", replace(said, sample=sample), calls=False)
     marked = page.locator("#m0 .text mark")
     expect(marked).to_have_count(2)
     assert marked.evaluate_all("all => all.map(m => [m.className, m.title])") == [
@@ -568,7 +590,7 @@ def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, look):
 def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, look):
     plain = kit.debate("c", "q", keys=(("A",) * len(RENDERED),))
     said = [replace(m, content=text) for m, text in zip(plain.messages, RENDERED, strict=True)]
-    page = look("#/debate/0/c/0/q", replace(plain, messages=said), calls=False)
+    page = look("#/debate/s/c/0/q", replace(plain, messages=said), calls=False)
     expect(page.locator(".card")).to_have_count(len(RENDERED))
     for i, (text, (elements, shown)) in enumerate(RENDERED.items()):
         body = page.locator(f"#m{i} .text").first
@@ -581,7 +603,7 @@ def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit,
 
 
 def test_a_long_message_shows_its_beginning_and_its_end_until_all_are_expanded(kit, look):
-    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text=f"It begins.\n{'word ' * 6000}\nAnswer: {{key}}"),
+    page = look("#/debate/s/c/0/q", kit.debate("c", "q", text=f"It begins.\n{'word ' * 6000}\nAnswer: {{key}}"),
                 calls=False)
     for part in ("It begins.", "Answer: A"):
         expect(page.locator("#m0").get_by_text(part)).to_be_in_viewport()
@@ -590,7 +612,7 @@ def test_a_long_message_shows_its_beginning_and_its_end_until_all_are_expanded(k
 
 
 def test_ten_megabytes_are_read_in_parts(kit, look):
-    page = look("#/debate/0/c/0/q", kit.debate("c", "q", text="word " * 2_000_000, keys=(("A",),)), calls=False)
+    page = look("#/debate/s/c/0/q", kit.debate("c", "q", text="word " * 2_000_000, keys=(("A",),)), calls=False)
     page.get_by_role("button", name="all of it").click()
     page.get_by_role("button", name="more: 9,980,000 characters are left").click()
     expect(page.get_by_role("button", name="more: 9,780,000 characters are left")).to_be_visible()
@@ -664,7 +686,7 @@ def test_a_stranger_reads_how_cells_differ_and_a_long_name_breaks_at_its_slashes
     page.set_viewport_size({"width": 320, "height": 700})
     expect(page.locator(".cells tbody th")).to_contain_text(
         "dataset = files.table (path=questions.jsonl), debate.models = small, large, debate.agents = 3")
-    go(page, "#/debate/0/near/0/papers%2Fjurisprudence%2Ftest%2F25")
+    go(page, "#/debate/s/near/0/papers%2Fjurisprudence%2Ftest%2F25")
     expect(page.locator("h1")).to_have_text("papers/jurisprudence/test/25")
     assert page.locator("h1 wbr").count() == 3
 
@@ -682,7 +704,7 @@ def test_a_debate_that_goes_on_is_not_said_to_have_made_no_calls(kit, tmp_path, 
         store.close()
 
     kit.here(begin())
-    page = look("#/debate/0/plain/0/open", folder=folder)
+    page = look("#/debate/s/plain/0/open", folder=folder)
     expect(page.locator(".about")).to_contain_text("added up when a debate ends")
     expect(page.locator(".story")).to_contain_text("No agent has changed its mind so far.")
     expect(page.locator(".card")).to_have_count(2)

@@ -8,7 +8,7 @@ import { Card } from './card.js';
 import { Changes, Neighbours, Question, Toggles, Verdict, useNeighbourKeys, useNeighbours } from './debate.js';
 import { Crumbs, Problem, Term, Title, useAnswer } from './parts.js';
 import { Reading } from './rich.js';
-import { toCell, toContrast, toDebate, toPair, toStudy } from './routes.js';
+import { nameOf, toCell, toContrast, toDebate, toPair, toStudy } from './routes.js';
 import { Strip } from './strip.js';
 
 export function ContrastPage({ study, first, second, query }) {
@@ -16,15 +16,14 @@ export function ContrastPage({ study, first, second, query }) {
   const metric = about.value?.metric;
   const { value: found, error } = useAnswer(
     () => (metric === undefined ? Promise.resolve(null) : data.contrast(study, first, second, metric, query.with)), [study, first, second, metric, query.with]);
-  const names = useAnswer(() => data.studies(), []).value;
   if (error ?? about.error) return html`<${Problem} error=${error ?? about.error} />`;
-  if (!found || !names) return html`<p class="loading">Loading…</p>`;
+  if (!found) return html`<p class="loading">Loading…</p>`;
   const link = (field, text) => html`<a class="count" href=${toCell(study, first, { other: second, with: query.with, field, metric })}>${text}</a>`;
   const total = found.both + found.first + found.second + found.neither;
   const share = (n) => (total ? `${Math.round((100 * n) / total)}%` : '–');
   const field = (name, kind, text) => html`<td class=${kind}>${link(name, whole(found[name]))}<span class="quiet small block">${share(found[name])} · ${text}</span></td>`;
   const theirs = query.with ? Number(query.with) : study;
-  const [one, two] = [[study, first], [theirs, second]].map(([s, cell]) => brief(`${query.with ? `${names[s]}: ` : ''}${cell}`, 80));
+  const [one, two] = [[study, first], [theirs, second]].map(([s, cell]) => brief(`${query.with ? `${nameOf(s)}: ` : ''}${cell}`, 80));
   return html`<${Crumbs} links=${[[about.value.name, toStudy(study)]]} /><main>
     <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
     <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
@@ -55,19 +54,18 @@ function Tested({ ask, one, two }) {
 }
 
 export function PairPage({ study, first, second, id, query }) {
-  const about = useAnswer(() => data.studies(), []);
   const theirs = query.with ? Number(query.with) : study;
   const ask = (of, cell) => useAnswer(() => data.debate(of, { ...id, cell }), [of, cell, id.repeat, id.sample]);
   const [one, two] = [ask(study, first), ask(theirs, second)];
   const [reading, setReading] = useState({ raw: false, expanded: false });
   const address = (_, row) => toPair(study, first, second, row, { with: query.with });
   const place = { ...id, cell: first };
-  const named = (of, cell, most) => `${brief(cell, most)}${theirs === study ? '' : ` (${about.value?.[of] ?? 'study'})`}`;
+  const named = (of, cell, most) => `${brief(cell, most)}${theirs === study ? '' : ` (${nameOf(of)})`}`;
   const found = useNeighbours(study, place, { other: second, with: query.with }); // else those decided differently
   useNeighbourKeys(study, place, address);
   if (one.error ?? two.error) return html`<${Problem} error=${one.error ?? two.error} />`;
   if (!one.value || !two.value) return html`<p class="loading">Loading…</p>`;
-  return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${named(study, first, 30)} and ${named(theirs, second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
+  return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[nameOf(study), toStudy(study)], [`${named(study, first, 30)} and ${named(theirs, second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
     <div class="bar"><${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//><${Neighbours} study=${study} id=${place} cells=${[]} found=${found} address=${address} /></div>
     <div class="bar start"><${Toggles} reading=${reading} set=${setReading} /></div>
     <${Question} debate=${one.value} />

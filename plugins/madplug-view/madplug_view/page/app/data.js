@@ -1,6 +1,7 @@
 // Where studies come from: the server, or the files of an export (see files.js). Both answer the same questions.
 
 import { fileData } from './files.js';
+import { knowStudies } from './routes.js';
 
 const ROOT = 'api/studies';
 const CALLS = 50; // calls of one question
@@ -47,3 +48,10 @@ const serverData = {
 };
 
 export const data = globalThis.madplugExport ? fileData(globalThis.madplugExport) : serverData;
+
+// The names of the studies, which links have.
+export async function studyNames() {
+  const found = await data.studies();
+  knowStudies(found);
+  return found;
+}

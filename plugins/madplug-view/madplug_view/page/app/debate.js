@@ -12,22 +12,21 @@ import { Chip, Crumbs, Grade, Oracle, Problem, Term, Text, Title, namesOf, useAn
 import { Picture } from './picture.js';
 import { PromptDialog } from './prompts.js';
 import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
-import { toCell, toDebate, toPair, toStudy } from './routes.js';
+import { nameOf, toCell, toDebate, toPair, toStudy } from './routes.js';
 import { Reading, Rich } from './rich.js';
 import { Strip } from './strip.js';
 import { useFollowed } from './study.js';
 
 export function DebatePage({ study, id, query }) {
   const [count, setCount] = useState(0);
-  const about = useAnswer(() => data.studies(), []);
   const { value: debate, error } = useAnswer(() => data.debate(study, id), [study, id.cell, id.repeat, id.sample, count]);
   useFollowed(study, (event) => {
     if (event.more || event.debates.some(([c, r, s]) => c === id.cell && r === id.repeat && s === id.sample)) setCount((n) => n + 1);
   });
   if (error) return html`<${Problem} error=${error} />`;
   if (!debate) return html`<p class="loading">Loading…</p>`;
-  const links = [[about.value?.[study] ?? 'study', toStudy(study)], [id.cell, toCell(study, id.cell)]];
-  return html`<${Crumbs} links=${links} asked=${about.value?.[study]} /><${Whole} key=${`${id.cell}/${id.repeat}/${id.sample}`} study=${study} debate=${debate} id=${id} query=${query} />`;
+  const links = [[nameOf(study), toStudy(study)], [id.cell, toCell(study, id.cell)]];
+  return html`<${Crumbs} links=${links} asked=${nameOf(study)} /><${Whole} key=${`${id.cell}/${id.repeat}/${id.sample}`} study=${study} debate=${debate} id=${id} query=${query} />`;
 }
 
 const answersOf = (debate) => new Map(debate.answers.map((a) => [a.key, a]));

@@ -1,7 +1,7 @@
 // Several studies: a list with what one looks for, and two cells of any of them compared.
 
 import { useEffect, useState } from '../vendor/hooks/index.js';
-import { data } from './data.js';
+import { data, studyNames } from './data.js';
 import { brief, money, plural, rounded, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Crumbs, Heading, Problem, Title, breakable, sortedBy, useAnswer } from './parts.js';
@@ -12,7 +12,7 @@ const OFTEN = 3000; // milliseconds between two looks at studies that may run
 
 export function StartPage({ query }) {
   const [count, setCount] = useState(0);
-  const { value: names, error } = useAnswer(() => data.studies(), [count]); // a study may begin meanwhile
+  const { value: names, error } = useAnswer(studyNames, [count]); // a study may begin meanwhile
   if (error) return html`<${Problem} error=${error} />`;
   if (!names) return html`<p class="loading">Loading…</p>`;
   return names.length === 1 ? html`<${StudyPage} study=${0} query=${query} />` : html`<${Studies} names=${names} query=${query} count=${count} again=${() => setCount((n) => n + 1)} />`;
