@@ -75,9 +75,11 @@ def summarise(study: Reader, setups: Iterable[CellSetup], repeats: int,
               report: Callable[[str], None]) -> list[dict[str, Any]]:
     """What is stored of a study now, cell by cell. report: called with problems of metrics."""
     sums, scores = {cell.cell: cell for cell in study.overview()}, scores_by_cell(study.figures())
+    prepared = {slug: {"calls": calls, "tokens": tokens} for slug, calls, tokens in study.rows(
+        "SELECT cell, COUNT(*), SUM(prompt + completion) FROM calls WHERE repeat < 0 GROUP BY cell")}
     cells = []
     for setup in setups:
-        cell, spent = setup.cell, setup.spent
+        cell = setup.cell
         found = sums.get(cell.slug) or CellOverview(cell.slug)
         extra = _own_figures(study, cell, report)
         figures = scores[cell.slug].report(
@@ -85,7 +87,7 @@ def summarise(study: Reader, setups: Iterable[CellSetup], repeats: int,
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": repeats, "samples": (found.done + found.failed) // repeats,
                       **figures, **({"figures": extra} if extra else {}),
-                      "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
+                      "prepared": prepared.get(cell.slug, {"calls": 0, "tokens": 0})})
     return cells
 
 

@@ -63,14 +63,19 @@ def test_what_is_dropped_stays_so_when_the_next_run_is_stopped_while_it_prepares
 from madplug import Metric
 class Asking(Metric):
     async def prepare(self, setup):
-        await setup.ask("?", purpose="prepare")
-    def score(self, debate):
+        async def made():
+            return (await setup.ask("?", purpose="prepare")).text
+        await setup.keep("asking:made", made)
+    def score(self, debate, references):
         return {}
 """)
     assert program("run", write(), "--set", "repeats=2").returncode == 0
-    assert program("run", write(), "--set", 'metrics=["kit.right", "./asking.py:Asking"]', "--set",
-                   "limits.calls=24").returncode == 3
+    asking = ("--set", 'metrics=["kit.right", "./asking.py:Asking"]')
+    assert program("run", write(), *asking, "--set", "limits.calls=24").returncode == 3
     assert (summary(tmp_path)["reason"], summary(tmp_path)["cells"][0]["done"]) == ("limits.calls: 24 reached", 6)
+    for _ in range(2):  # what has been asked before the first debate stays told where a run asks nothing
+        assert program("run", write(), *asking).returncode == 0
+        assert summary(tmp_path)["cells"][0]["prepared"] == {"calls": 1, "tokens": 11}
 
 def test_a_dropped_cell_is_told_once_and_cannot_come_back_as_another_one(program, write):
     cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
