@@ -198,13 +198,14 @@ class ReviewOptions(ItemOptions):
 class Review(SeatStyle):
     """A seat reviews all answers under letters, without names, and ranks them.
 
-    Read is what follows the last `FINAL RANKING:`; the first mention of a letter counts, and an unknown one keeps its
-    place. What was not a complete ranking is in the message's data, with the letters of this reviewer; a review
-    without one is flagged `unparsed`.
+    Read is what follows the last `FINAL RANKING:`, or a numbered list of letters alone that ends a reply without it;
+    the first mention of a letter counts, and an unknown one keeps its place. What was not a complete ranking is in the
+    message's data, with the letters of this reviewer; a review without one is flagged `unparsed`.
 
     Differs from the original: letters are drawn for each reviewer (`labels = "fixed"` is the original), the last
-    heading counts and not the first, repeats are dropped, and a reply without a ranking is asked for it once more. A
-    seat that failed before does not review; with `own = "exclude"`, a seat does not see its own answer.
+    heading counts and not the first, a review without it is not searched for letters in its sentences, repeats are
+    dropped, and a reply without a ranking is asked for it once more. A seat that failed before does not review; with
+    `own = "exclude"`, a seat does not see its own answer.
     """
 
     name = "review"

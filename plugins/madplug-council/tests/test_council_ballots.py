@@ -42,7 +42,11 @@ def test_equals_share_a_place(rankings, rank, groups):
      [B, A, C], []),
     ("FINAL RANKING:\n1. Answer C\n2. Answer C\n3. Answer A", [C, A], ["a repeat", "not all are ranked"]),
     ("FINAL RANKING: Answer B, then Answer C, then Answer A", [B, C, A], []),
-    ("Answer B beats Answer A, and Answer C comes last.", [B, A, C], ["no heading"]),
+    ("Answer B beats Answer A, and Answer C comes last.", [], ["no ranking"]),
+    ("1. Answer A is wrong.\n2. Answer B is better.\n3. Answer C is best of all, and", [], ["no ranking"]),
+    ("Fine.\n\n1. **Answer C**\n2) Answer A.\n\n3. Answer B \n", [C, A, B], ["no heading"]),
+    ("1. Answer A\nNo working.\n2. Answer B\n3. Answer C", [B, C], ["no heading", "not all are ranked"]),
+    ("1. Answer A", [], ["no ranking"]),
     ("FINAL RANKING:\n1. Answer Z\n2. Answer B", [None, B], ["an unknown letter", "not all are ranked"]),
     ("I cannot rank them.", [], ["no ranking"])])
 def test_how_a_ranking_is_read(text, ranking, odd):
