@@ -15,8 +15,9 @@ What the host itself puts on record are messages without an author (`agent` is N
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -403,17 +404,30 @@ class DebateResult:
         """Whether a vote is not valid, the last answer of a voter without one was not read, or a plugin's notes, or its
         data of a message, have `"unparsed": True`, in tables or lists up to three levels down.
         """
-        valid = {vote.agent: vote.valid for vote in (self.decision.votes if self.decision else ())}
+        return any(True for _ in self.unread_parts())
+
+    def unread_parts(self) -> Iterator[str]:
+        """What could not be read (`unread`), each in words: `the vote of Agent 1`, `notes.plugin.part`."""
         last = {m.agent: m.key is not None for m in self.messages if m.answers and not m.retracted}
-        voters = {agent.id for agent in self.agents if agent.persona.votes}
-        return (not all(({i: read for i, read in last.items() if i in voters} | valid).values())
-                or _unparsed([self.notes, *(m.data for m in self.messages)]))
+        valid = {vote.agent: vote.valid for vote in (self.decision.votes if self.decision else ())}
+        names = {agent.id: agent.persona.name for agent in self.agents}
+        yield from (f"the vote of {names.get(id, id)}" for id, read in valid.items() if not read)
+        yield from (f"the last answer of {agent.persona.name}" for agent in self.agents
+                    if agent.persona.votes and agent.id not in valid and not last.get(agent.id, True))
+        yield from _unparsed(self.notes, "notes")
+        for m in self.messages:
+            where = f", message of {names.get(m.agent, m.agent)} in round {m.round}" if m.agent is not None else ""
+            yield from (f"{path}{where}" for path in _unparsed(m.data, "data"))
 
 
-def _unparsed(noted: Any, levels: int = 5) -> bool:
-    inner = noted.values() if isinstance(noted, Mapping) else noted if isinstance(noted, list | tuple) else ()
-    return (isinstance(noted, Mapping) and noted.get("unparsed") is True) or (
-        levels > 0 and any(_unparsed(one, levels - 1) for one in inner))
+def _unparsed(noted: Any, path: str, levels: int = 4) -> Iterator[str]:
+    """Where there is `"unparsed": True`."""
+    if isinstance(noted, Mapping) and noted.get("unparsed") is True:
+        yield path
+    elif levels > 0 and isinstance(noted, Mapping):
+        yield from chain.from_iterable(_unparsed(one, f"{path}.{key}", levels - 1) for key, one in noted.items())
+    elif levels > 0 and isinstance(noted, list | tuple):
+        yield from chain.from_iterable(_unparsed(one, f"{path}[{i}]", levels - 1) for i, one in enumerate(noted))
 
 
 @dataclass(frozen=True, slots=True)

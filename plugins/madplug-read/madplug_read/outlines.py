@@ -49,7 +49,8 @@ def outline(result: DebateResult, grades: Grades, spending: Spent | None = None)
         decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
         metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
         completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
-        missing=tuple(missing_names(result.agents, result.messages)), notes=result.notes,
+        missing=tuple(missing_names(result.agents, result.messages)), unread=tuple(result.unread_parts()),
+        notes=result.notes,
         opening_calls=result.opening_calls, other_calls=result.other_calls)
 
 

@@ -163,6 +163,8 @@ class Outline:
     seconds: float
     missing: tuple[str, ...] = ()
     """The agents that failed, each with what its model said; a debate that has any and a decision is partial."""
+    unread: tuple[str, ...] = ()
+    """What of it could not be read (`DebateResult.unread_parts`)."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     opening_calls: tuple[str, ...] = ()
     """Keys of the calls made before round 1."""

@@ -18,6 +18,8 @@ COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white"
 GRADES: Mapping[bool | None, tuple[str, str]] = {True: ("right", "green"), False: ("wrong", "red"), None: ("", "")}
 RECORDED = 100
 """Characters of what plugins recorded that are shown unless all of it is wanted."""
+UNREAD = 3
+"""Parts that could not be read that are named unless all of it is wanted."""
 Calls = Mapping[str, Mapping[str, Any]]
 """Rows of `Reader.calls` by key."""
 
@@ -226,10 +228,21 @@ class _Page:
             yield Text("Not decided yet: the debate is running, or was stopped", style="bold")
         else:
             yield from self._decision()
+        yield from self.unread()
         yield from self.scores()
         yield from self.recorded(d.notes, "notes", 2)
         if d.state != "running":
             yield Text(f"  {_cost(d)}", style="dim")
+
+    def unread(self) -> Iterator[Text]:
+        """What could not be read."""
+        some = self.debate.unread if self.data else self.debate.unread[:UNREAD]
+        if some:
+            rest = len(self.debate.unread) - len(some)
+            more = f" and {count(rest, 'other')}" if rest else ""
+            noted = any(part.startswith(("notes", "data")) for part in some)
+            hint = "; --data shows what was recorded" if noted and not self.data else ""
+            yield Text(f"  could not be read: {safe('; '.join(some))}{more}{hint}", style="yellow")
 
     def scores(self) -> Iterator[Text]:
         """The scores of the metrics; those of one that gives several on a line of their own."""

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from damage import HOSTILE as HOSTILE_STUDIES
 from damage import HOSTILE_ROWS
 
-from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Vote
 from madplug.cli.program import main
 from madplug.store import Reader, open_recorder, open_study
 from madplug_read.endings import told
@@ -94,6 +94,21 @@ def test_that_messages_were_changed_on_their_way_to_an_agent_that_changed_its_mi
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):
     shown = read(written(tmp_path / "s", debate("q", then=("A", None, "B"))), "q").stdout
     assert "answers after round 2: B 2, A 1 (Ben unread: the answer before stands here)" in shown
+
+
+def test_what_could_not_be_read_is_named(read, tmp_path):
+    made = debate("q", then=("A", None, "B"))
+    first = replace(made.messages[0], data={"gate": {"unparsed": True}})
+    ballots = Decision("B", votes=(Vote(0, {}, valid=False), Vote(2, {"B": 1})))
+    folder = written(tmp_path / "s", replace(
+        made, messages=(first, *made.messages[1:]), decision=ballots,
+        notes={"cast": [{"unparsed": False}, {"why": "unread", "unparsed": True}], "fine": {"unparsed": "no"}}))
+    parts = ("the vote of Ann", "the last answer of Ben", "notes.cast[1]")
+    assert (f"  could not be read: {'; '.join(parts)} and 1 other; --data shows what was recorded\n"
+            in read(folder, "q").stdout)
+    assert (f"  could not be read: {'; '.join(parts)}; data.gate, message of Ann in round 1\n"
+            in read(folder, "q", "--data").stdout)
+    assert "could not be read" not in read(written(tmp_path / "t", debate("q")), "q").stdout
 
 
 @pytest.mark.parametrize(("words", "lines"), [

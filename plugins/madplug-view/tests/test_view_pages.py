@@ -464,6 +464,12 @@ def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, look):
         expect(told).to_have_count(int(name == "unread"))
 
 
+def test_what_could_not_be_read_is_named(kit, look):
+    page = look("#/debate/s/c/0/q", kit.debate("c", "q", keys=(("A", "B", None),), notes={"m": {"unparsed": True}}))
+    page.get_by_text("2 parts could not be read").click()
+    expect(page.locator(".verdict details li")).to_have_text([re.compile("the last answer of .+"), "notes.m"])
+
+
 def test_a_replay_has_a_link_and_a_slider_plays_pauses_and_ends(show):
     page = show(f"{TALKED_OUT}?at=2")
     expect(page.locator(".card:not(.later)")).to_have_count(2)

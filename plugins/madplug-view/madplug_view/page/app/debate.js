@@ -5,7 +5,7 @@ import { Arrows } from './arrows.js';
 import { Card } from './card.js';
 import { list } from './cell.js';
 import { data } from './data.js';
-import { brief, duration, letterOf, listed, money, plural, score, whole } from './format.js';
+import { brief, duration, letterOf, listed, money, plural, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Notes } from './notes.js';
 import { Chip, Crumbs, Grade, Oracle, Problem, Term, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
@@ -158,6 +158,8 @@ export function Verdict({ debate, answers, reached = true, open }) {
   const answer = decision.key === null ? null : answers.get(decision.key);
   return html`<section class="verdict" aria-label="Decision"><h2>Decision${debate.missing.length > 0 && ', partial'}</h2>
     ${debate.missing.map((text) => html`<div class="problem"><${Text} text=${text} /></div>`)}
+    ${debate.unread.length > 0 && html`<details><summary>${plural(debate.unread.length, 'part')} could not be read</summary><ul class="plain">${
+      debate.unread.map((text) => html`<li>${visible(text)}</li>`)}</ul></details>`}
     <p class="bar start"><${Chip} answer=${answer} big=${true} name="undecided" />${debate.right !== null && html`<span class=${
       debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}${debate.right === false && debate.references.length > 0 && html`<span>the reference is <bdi>${
       brief(debate.references.join(' or '), 60)}</bdi></span>`}${how.map(([name, text, means]) => html`<${Term} key=${name} means=${means}>${text}<//>`)}<span class="quiet">${brief(decision.reason ?? '', 200)}</span></p>
