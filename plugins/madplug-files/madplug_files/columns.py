@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty, parse
 from madplug_files.images import Images
-from madplug_files.problems import nearest, problem
+from madplug_files.problems import nearest, other_mark, problem
 from madplug_files.references import Choices, Wanted, as_choices, references
 from madplug_files.sampling import SamplingOptions
 from madplug_prompting.tasks import TaskOptions
@@ -108,7 +108,7 @@ class Columns:
     def missing(self, present: Row, *others: Row) -> Iterator[str]:
         """Messages about columns that are named and not present; metadata may be in another file only."""
         there = ", ".join(map(str, present))
-        if mark := next((mark for mark in ";|" if mark in there and len(present) == 1), None):
+        if mark := other_mark(map(str, present)):
             yield f"has one column, '{there}'; with delimiter = \"{mark}\" it has several"
             return
         for part, names in [*self.named.items(), ("metadata", self.kept)]:

@@ -59,3 +59,9 @@ class Problems:
         """End the pass. Raises `UserError` with all problems, if there are any."""
         if self._found:
             raise UserError(self._found)
+
+
+def other_mark(header: Iterable[str]) -> str | None:
+    """What seems to separate the columns of a header that was read as one column."""
+    names = list(header)
+    return next((mark for mark in ";|" if len(names) == 1 and mark in names[0]), None)

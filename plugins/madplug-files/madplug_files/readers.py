@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from madplug import UserError
-from madplug_files.problems import Report, ignore, nearest, problem, refuse
+from madplug_files.problems import Report, ignore, nearest, other_mark, problem, refuse
 
 Numbered = tuple[int, str, Mapping[str, Any]]
 """A row's number from 1, its place, and its columns."""
@@ -220,7 +220,8 @@ class Csv(Text):
         if isinstance(values, UserError):
             raise values
         if len(values) != len(self.header):
-            raise problem(self.place(line), f"has {len(values)} fields, and the header has {len(self.header)}")
+            hint = f"; with delimiter = \"{mark}\" that has several" if (mark := other_mark(self.header)) else ""
+            raise problem(self.place(line), f"has {len(values)} fields, and the header has {len(self.header)}{hint}")
         return dict(zip(self.header, values, strict=True))
 
     def _records(self, file: IO[bytes], line: int) -> Iterator[tuple[int, int, list[str] | UserError]]:

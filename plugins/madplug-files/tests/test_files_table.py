@@ -337,6 +337,7 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
     ("rows.csv", 'question,reference\n"two\nlines",4\n\nx,5,6\n', "line 5: has 3 fields, and the header has 2"),
     ("rows.csv", '"question";"reference"\nx;4\n', "name what does with delimiter"),
     ("rows.csv", "a,a\n1,2\n", "names 'a' twice"),
+    ("rows.csv", "question;reference\na, b, c?;4\n", 'has 3 fields, and the header has 1; with delimiter = ";"'),
     ("rows.csv", "question|reference\n2+2?|4\n", "question|reference'; with delimiter = \"|\" it has several"),
     ("rows.json", json.dumps([row(), 5, row(reference=""), "x"]),
      "row 2: is a int; expected a JSON object\nrow 3, column 'reference': is empty\n"

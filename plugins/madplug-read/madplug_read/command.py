@@ -39,6 +39,8 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
 @click.option("--fallback", "traits", flag_value="fallback", multiple=True,
               help="Only debates that a fallback decided.")
+@click.option("--tie", "traits", flag_value="tie", multiple=True,
+              help="Only debates in whose decision several answers were equally far ahead.")
 @click.option("--unread", "traits", flag_value="ballot_unread", multiple=True,
               help="Only debates in which a final answer, a ballot, a ranking or the like could not be read.")
 @click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")

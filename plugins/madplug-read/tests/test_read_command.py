@@ -133,7 +133,7 @@ def test_figures_of_a_metric_are_on_a_line_of_their_own(read, tmp_path, words, l
 
 
 @pytest.mark.parametrize(("words", "samples"), [
-    ([], ["c q1", "c q2", "c q3", "c q10", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q10"]),
+    ([], ["c q1", "c q2", "c q3", "c q10", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q10"]), (["--tie"], []),
     (["--undecided"], ["c q3"]), (["--wrong"], ["c q1"]),
     (["--changed"], ["c q1", "c q3", "c q1 repeat 1", "d q1"]), (["--changed", "--wrong"], ["c q1"]),
     (["--cell", "d"], ["d q1"]), (["--repeat", "1"], ["c q1 repeat 1"]), (["--failed", "--cell", "d"], [])])

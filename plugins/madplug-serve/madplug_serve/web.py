@@ -101,7 +101,7 @@ class Api:
         self._check_model(asked.model)
         self._debates.check_fits(asked)
         ids = self._debates.allot(asked, asked.model)
-        writer = ReplyWriter(ids[0].sample, asked.model, self._template, asked.ignored)
+        writer = ReplyWriter(f"{asked.model}-{ids[0].sample}", asked.model, self._template, asked.ignored)
         if asked.stream:
             return await self._stream(request, asked, ids, writer)
         results = await self._in_time(gather_or_cancel(self._debates.debate(id, asked) for id in ids))
