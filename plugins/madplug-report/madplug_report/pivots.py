@@ -68,8 +68,9 @@ def choose(factors: Factors, rows: Sequence[str] = (), columns: Sequence[str] = 
     found, wrong = _families(factors, families)
     known = factors.names()
     more = [*known, *(f"{name}{FAMILY}" for name in found), METRIC, CELL]
-    problems = [Problem(option, f"there is no factor '{name}'"
-                                f"{nearest_or_all(name, known) if known else ': all cells are set alike'}")
+    hint = "; the scores on a group of questions are a metric of their own: --metric qa.accuracy.GROUP"
+    problems = [Problem(option, f"there is no factor '{name}'" + (hint if name == "group" else
+                        nearest_or_all(name, known) if known else ": all cells are set alike"))
                 for option, names in asked.items() for name in names
                 if name not in (known if option in ("--by", "--over") else more)]
     used = [name for names in asked.values() for name in names]

@@ -47,6 +47,7 @@ class _Sample(msgspec.Struct, gc=False):
     id: str
     question: str = ""
     choices: list[str] = []
+    group: str = ""
     metadata: _Metadata = _Metadata()
 
 
@@ -122,7 +123,9 @@ class Debates:
         self.alterations = [Alterations() for _ in self.cells]
         self.metrics: dict[str, array[float]] = {}
         self.cell, self.repeat, self.end = array("i"), array("i"), array("b")
-        self.answerable = array("b")
+        self.answerable, self.group = array("b"), array("i")
+        self.groups: dict[str, int] = {}
+        """The groups of questions, by number."""
         self.rounds_run, self.calls = array("i"), array("q")
         self.read, self.cached, self.written = array("q"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
@@ -218,16 +221,20 @@ class Debates:
         """Add what is on record of every debate as a metric, if this is the name of something that is.
 
         `agreed`, `rounds` and `ended.N` are of debates that did not fail; `METRIC.answerable` and `.unanswerable` of
-        those whose question has, or has not, a reference. `METRIC.sum` adds up a repeat's debates that have the metric.
+        those whose question has, or has not, a reference; `METRIC.GROUP` of those on questions of a group. `METRIC.sum`
+        adds up a repeat's debates that have the metric.
         """
         if name in self.metrics:
             return
-        base, _, part = name.rpartition(".")
+        of_group = [(metric, group) for metric in self.metrics for group in self.groups if name == f"{metric}.{group}"]
+        base, part = of_group[0] if of_group else name.rpartition(".")[::2]
         if name in MEASURES:
             found, only = self._measure(name), np.asarray(self.end) != FAILED
             only |= name not in ("agreed", "rounds")
         elif base == ENDED and part.isdecimal():
             found, only = np.asarray(self.rounds_run) == int(part), np.asarray(self.end) != FAILED
+        elif of_group:
+            found, only = np.asarray(self.metrics[base]), np.asarray(self.group) == self.groups[part]
         elif part == SUM and base in self.metrics:
             found, only = np.nan_to_num(np.asarray(self.metrics[base])) * self._samples_of_cells(), True
         elif part in ANSWERABLE and base in self.metrics:
@@ -235,7 +242,8 @@ class Debates:
         else:
             return
         self.metrics[name] = array("d", np.where(only, found, UNKNOWN).tobytes())
-        shares = self.proportions[base] and part != SUM if base in self.metrics else name == "agreed" or base == ENDED
+        is_sum = part == SUM and not of_group
+        shares = self.proportions[base] and not is_sum if base in self.metrics else name == "agreed" or base == ENDED
         self.proportions[name] = shares
 
     def _samples_of_cells(self) -> Any:
@@ -266,6 +274,7 @@ class Debates:
         """
         sample = _SAMPLE(debate.sample)
         pair = sample.metadata.pair
+        self.group.append(self.groups.setdefault(sample.group, len(self.groups)))
         self._questions.add(sample.id if pair is None else str(pair), (sample.question, *sorted(sample.choices)),
                             self.cells[cell].study, (bytes(debate.sample), *debate.references))
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from madplug import UserError
 from madplug.store import open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.charts import charts
@@ -97,6 +98,19 @@ def test_questions_with_and_without_an_answer_are_metrics_of_their_own(crossed):
     (bbh, mmlu) = table["fields"]
     assert (bbh[0]["mean"], bbh[2]) == (pytest.approx(bbh[1]["mean"]), None)
     assert mmlu[0]["mean"] == pytest.approx((mmlu[1]["mean"] + mmlu[2]["mean"]) / 2)
+
+
+def test_the_scores_on_a_group_of_questions_are_a_metric_of_their_own(study, kit):
+    def grouped(d):
+        group = "law.uk" if d.sample.id < "q00004" else "sum"
+        return kit.replace(d, sample=kit.replace(d.sample, group=group), metrics={"qa.accuracy": float(group == "sum")})
+
+    folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=10, change=grouped)
+    parts = ("qa.accuracy", "qa.accuracy.law.uk", "qa.accuracy.sum")
+    _, table, _ = laid_out(folder, rows=("cell",), columns=("metric",), metrics=parts)
+    assert [[field["mean"] for field in row] for row in table["fields"]] == [[0.6, 0, 1]] * 2
+    with pytest.raises(UserError, match=r"--by: there is no factor 'group'; .* --metric qa\.accuracy\.GROUP"):
+        build([folder], Wanted(by=("group",)))
 
 
 def test_studies_of_one_file_with_two_models_are_a_factor_and_never_averaged(study, kit):
