@@ -63,12 +63,8 @@ function Outcome({ state, draft }) {
 }
 
 function Actions({ state, act }) {
-  const [place, setPlace] = useState(null);
   const [stops, setStops] = useState(false);
   const ended = state.status !== 'running';
-  useEffect(() => { // its number among the studies
-    if (ended) fetch('../api/studies').then((r) => r.json()).then((names) => setPlace(names.indexOf(state.id)), () => {});
-  }, [ended]);
   return html`<p class="bar start">
     ${!ended && html`<button type="button" class="button" disabled=${stops} onClick=${() => { setStops(true); act('stop').then(() => setStops(false)); }}>${
       stops ? 'Stopping, once what is in flight is answered' : 'Stop'}</button>`}
@@ -77,7 +73,7 @@ function Actions({ state, act }) {
     ${state.answer && html`<a class="button" href=${`#/?follow=${encodeURIComponent(state.id)}`}>Ask a follow-up</a>`}
     ${state.hidden && ended && html`<button type="button" class="button" onClick=${() => act('pick', null)}>Show without picking</button>`}
     ${ended && !state.hidden && state.seats.length > 0 && html`<a href=${exported(state.id, 'md')} download>save as Markdown</a> <a href=${exported(state.id, 'html')} download>as HTML</a>`}
-    ${ended && !state.hidden && place >= 0 && html`<a href=${`../#/debate/${place}/main/0/question`}>prompts and replies</a>`}
+    ${ended && !state.hidden && html`<a href=${`../#/debate/${encodeURIComponent(state.id)}/main/0/question`}>prompts and replies</a>`}
     <span class="quiet small">${plural(state.calls ?? 0, 'call')}${state.calls ? `, ${money(state.cost_usd)}` : ''}${state.picked ? `; you picked ${state.picked}` : ''}</span></p>`;
 }
 
