@@ -152,8 +152,8 @@ class StudyDriver:
         """Not 0 where the first bytes of a recorded call's key lead; None if calls of earlier runs are on record."""
         self._any_billed = self.shares
         """Whether replies that were no answers may be on record."""
-        self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
-        """Calls in progress, each with the future that later callers of the same request await, if there are any."""
+        self._pending: dict[bytes, asyncio.Future[Call]] = {}
+        """Calls in progress, each with the future that later callers of the same request await."""
         self._storing: dict[bytes, BaseException | None] = {}
         """Calls that are being stored, each with the error of its claimant if that no longer waits for it."""
         self.decided: dict[str, str] = {}
@@ -197,13 +197,10 @@ class StudyDriver:
         call = self._recorded(key)
         source: Source = "stored"
         while call is None and key in self._pending:
-            pending = self._pending[key]
-            if pending is None:
-                pending = self._pending[key] = asyncio.get_running_loop().create_future()
             with suppress(_NobodyPaid):
-                call, source = await asyncio.shield(pending), "shared"
+                call, source = await asyncio.shield(self._pending[key]), "shared"
         if call is None:
-            self._pending[key], source = None, "paid"
+            self._pending[key], source = asyncio.get_running_loop().create_future(), "paid"
         return call, source, self._billed(key) if (self._any_billed if call is None else call.retries) else ()
 
     def _recorded(self, key: bytes) -> Call | None:
