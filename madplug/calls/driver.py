@@ -233,8 +233,7 @@ class StudyDriver:
         self._refuse_when_stopped()
         probing = quota.down and await quota.wait_reachable(caller, patience, self._unless_stopped)
         try:
-            if not quota.slots.take():
-                await quota.slots.acquire(caller.order, caller.round)
+            await quota.slots.acquire(caller.order, caller.round)
             if quota.limited or self.ending is not None or self.limits:
                 await self._pass_limits(quota, estimate)
         except BaseException:  # also a cancellation: another caller has to try the endpoint
