@@ -25,6 +25,7 @@ from madplug.errors import (
     TransientError,
     UnreachableError,
     error_text,
+    message_of,
 )
 from madplug.kinds import Model
 from madplug.options import ModelOptions
@@ -95,14 +96,11 @@ class Gateway:
     async def close(self) -> None:
         """Close every model that was opened."""
         for channel in self._channels.values():
-            if not channel.opened:
-                continue
-            channel.opened = False
             try:
-                await maybe_await(channel.model.close())
+                if channel.opened:
+                    await maybe_await(channel.model.close())
             except (Exception, SystemExit) as error:
-                what = f"{type(error).__name__}: {error_text(error)}"
-                self._driver.problem(f"model '{channel.name}': close raised {what}")
+                self._driver.problem(f"model '{channel.name}': close raised {message_of(error)}")
 
     def _key(self, channel: str, caller: Caller, body: str) -> bytes:
         """Identifies this call among all others: its content, and how often this request was made before."""
