@@ -199,9 +199,7 @@ class ModelChannel:
             usage = replace(usage, prompt=estimate_tokens(body), completion=estimate_tokens(text) if text else 0,
                             raw={**usage.raw, "estimated": True})
         if usage.cost_usd is None and (price := self.model.price):
-            cost = cost_of(usage, price)
-            # However absurd the price: an unknown cost would count as none for `limits.cost_usd`.
-            usage = replace(usage, cost_usd=cost if 0 <= cost <= MOST_USD else MOST_USD)
+            return replace(usage, cost_usd=cost_of(usage, price))
         return usage
 
 
