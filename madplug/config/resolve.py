@@ -41,8 +41,6 @@ class ResolvedStudy:
     """The run file after merging its layers."""
     offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
     """The components that the file names, by kind and full name, with distribution and version."""
-    datasets: dict[str, Dataset] = field(default_factory=dict)
-    """By their slots as JSON."""
     recorded_from: Any = None
     """The identity of the study whose debates are decided again, or None."""
     reuse: tuple[Path, ...] = ()
@@ -147,7 +145,6 @@ class Resolver:
         self.made = Made(registry, folder)
         self.kinds = tuple(registry.kinds.values())
         self.tables = tables(self.kinds)
-        self.datasets: dict[str, Dataset] = {}
 
     def resolve(self) -> ResolvedStudy:
         """The whole study. Raises `UserError` with every problem.
@@ -189,7 +186,7 @@ class Resolver:
             raise UserError(list(dict.fromkeys(problems)))
         plan = StudyPlan(run.name or "study", found, dict(self.made.models), run.seed, run.repeats,
                          run.share_completions, limits, executor, observers)
-        return ResolvedStudy(plan, self.table, self.made.offers, self.datasets,
+        return ResolvedStudy(plan, self.table, self.made.offers,
                              reuse=tuple(path for path in reuse if path is not None))
 
     def named_tables(self, table: Any) -> dict[str, Any]:
@@ -319,7 +316,7 @@ class CellResolver:
         return {**{name: made for name, made in parts.items() if name in known}, "more": more}
 
     def _part(self, base: type[Component], slot: Any, place: str, parts: Mapping[str, Any]) -> Any:
-        special: Any = {Style: self._styles, Metric: self._metrics, Dataset: self._dataset}.get(base)
+        special: Any = {Style: self._styles, Metric: self._metrics}.get(base)
         if base is AnswerFormat:
             return self._answers(slot, parts.get("dataset"))
         if not slot and base.required and not (base is Dataset and self.parent.recorded):
@@ -331,7 +328,8 @@ class CellResolver:
             return special(slot, place)
         if base.how_many == "list":
             return self.builder.make_list(base, slot or (), place)
-        return self.builder.make(base, slot, place) if slot is not None else None
+        make = self.builder.make_once if base is Dataset else self.builder.make
+        return make(base, slot, place) if slot is not None else None
 
     def _styles(self, tables: Sequence[Table] | None, place: str) -> list[BoundStyle]:
         bound = []
@@ -358,14 +356,6 @@ class CellResolver:
             twice = sum(key.partition("#")[0] == metric.full_name for key in made)
             made[f"{metric.full_name}#{twice + 1}" if twice else metric.full_name] = metric
         return made
-
-    def _dataset(self, slot: Table | None, place: str) -> Dataset | None:
-        if slot is None:
-            return None
-        dataset: Dataset | None = self.builder.make_once(Dataset, slot, place)
-        if dataset is not None:
-            self.parent.datasets[to_json(slot)] = dataset
-        return dataset
 
     def _answers(self, slot: Table | None, dataset: Dataset | None) -> AnswerFormat | None:
         if slot is None and dataset is not None:

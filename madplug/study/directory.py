@@ -197,7 +197,8 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
         run["local"] = files
     if resolved.reuse:
         run["reuse"] = [str(path) for path in resolved.reuse]
-    data = {key: dataset.fingerprint() for key, dataset in resolved.datasets.items()}
+    datasets = {cell.dataset_key: cell.dataset for cell in resolved.plan.cells if cell.dataset is not None}
+    data = {key: dataset.fingerprint() for key, dataset in datasets.items()}
     manifest = {"madplug": old.get("madplug", __version__), "data": data,
                 "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))

@@ -127,8 +127,11 @@ def scored_again(folder: Path, metrics: Sequence[Any], *, components: Sequence[t
         keep_settings(resolved, recorded)
         resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
         written = read_manifest(folder).get("data", {})  # as in the run file; study.toml spells out paths and options
-        if len(written) == len(resolved.datasets):
-            resolved.datasets = dict(zip(written, resolved.datasets.values(), strict=True))
+        keys = dict.fromkeys(cell.dataset_key for cell in resolved.plan.cells if cell.dataset is not None)
+        if len(written) == len(keys):
+            renamed = dict(zip(keys, written, strict=True))
+            for cell in resolved.plan.cells:
+                cell.dataset_key = renamed.get(cell.dataset_key, cell.dataset_key)
         yield Again(resolved, partial(Session.run, samples=Redecider(recorded).samples, metrics=scores,
                                       unfinished=_left(recorded)),
                     most_calls(resolved, recorded, deciding=False))
