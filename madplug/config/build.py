@@ -172,8 +172,8 @@ class Builder:
             value = getattr(options, one.option)
             for name in [value] if isinstance(value, str) else list(value or ()):
                 where = f"{place}.{one.option}"
-                base = self._named_kind(one.kind)
-                if base is None:
+                base = self.made.registry.kinds.get(one.kind)
+                if base is None or base.how_many != "named":
                     self.problem(where, f"names a table of the kind '{one.kind}', which no installed plugin has")
                 elif name not in (tables := self.tables.get(field_of(base), {})):
                     self.problem(where, f"there is no [{field_of(base)}.{name}]{nearest_or_all(name, tables)}")
@@ -182,13 +182,6 @@ class Builder:
                 else:
                     self._make_named(base, name, tables[name])
                     self._check_protocol(base, one, name, where)
-
-    def _named_kind(self, kind: str) -> type[Component] | None:
-        registry = self.made.registry
-        if kind not in registry.kinds:
-            registry.load_all()
-        base = registry.kinds.get(kind)
-        return base if base is not None and base.how_many == "named" else None
 
     def _make_named(self, base: type[Component], name: str, slot: Table) -> None:
         """Make the component of a table that an option names; all cells share a service, and so what it loads."""
