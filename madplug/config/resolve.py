@@ -235,16 +235,15 @@ def _uncounted(limits: Mapping[str, float], counted: Iterable[str], *, all_known
     return odd or [Problem(f"limits.{name}", "expected a whole number") for name, most in limits.items() if most % 1]
 
 
-class CellResolver:
+class CellResolver(Builder):
     """Resolves one cell."""
 
     def __init__(self, parent: Resolver, slug: str, settings: Mapping[str, Any], oracle: bool) -> None:
+        super().__init__(parent.made, {})
         self.parent = parent
         self.slug = slug
         self.settings = settings
         self.oracle = oracle
-        self.builder = Builder(parent.made, {})
-        self.problems = self.builder.problems
         self._table: Any = CellSettings()
         self._preset_missing = False
 
@@ -255,36 +254,35 @@ class CellResolver:
         known = self.parent.tables
         self._table, _ = validate_lenient(known.cell, {**table, "debate": debate}, self.problems, "a cell",
                                           known.keys)
-        self.builder.tables = self.parent.named_tables(self._table)
+        self.tables = self.parent.named_tables(self._table)
         parts = self._parts()
         models = self._agent_models()
-        wanted = self.builder.named_models | set(models or self._table.models)
-        lines = {name: self.builder.make_model(name, self._table.models[name])
+        wanted = self.named_models | set(models or self._table.models)
+        lines = {name: self.make_model(name, self._table.models[name])
                  for name in sorted(wanted) if name in self._table.models}
         self._check_unused()
         if self.problems:
             return None
-        parts["more"] |= {key: made for key, made in self.builder.named.items() if key != "services"}
+        parts["more"] |= {key: made for key, made in self.named.items() if key != "services"}
         match: Match | None = self._table.match
         cell = Cell(slug=self.slug, dataset_key=to_json(self._table.dataset or {}), models=models,
-                    channels={k: v for k, v in lines.items() if v}, services=self.builder.named.get("services", {}),
+                    channels={k: v for k, v in lines.items() if v}, services=self.named.get("services", {}),
                     settings=self.settings, oracle=self.oracle, match=match.model_dump() if match else None,
                     agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1,
                     on_failed_agent=self._table.debate.on_failed_agent, quorum=self._table.debate.quorum, **parts)
-        self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places,
-                                            self.parent.made.registry)
+        self.problems += check_cell(cell, self.made.models, self.places, self.made.registry)
         return None if self.problems else cell
 
     def _check_unused(self) -> None:
         """Report tables that are not a component: options that are meant for another one would change nothing."""
         for base in slots(self.parent.kinds):
-            named = self.builder.tables.get(field_of(base), {})
+            named = self.tables.get(field_of(base), {})
             known = [name for name, slot in named.items() if "use" in slot]
             for name, slot in named.items():
                 place = f"{field_of(base)}.{name}"
                 if "use" not in slot and not any(problem.place == place for problem in self.problems):
-                    self.builder.problem(place, f"does not name {a(base.label)}, so that it changes nothing"
-                                         f"{nearest_or_all(name, known)}")
+                    self.problem(place, f"does not name {a(base.label)}, so that it changes nothing"
+                                 f"{nearest_or_all(name, known)}")
 
     # Presets
 
@@ -293,7 +291,7 @@ class CellResolver:
         name = debate.get("paradigm")
         if not isinstance(name, str):
             return dict(debate)
-        offer = self.builder.find(Paradigm, name, "debate.paradigm")
+        offer = self.find(Paradigm, name, "debate.paradigm")
         self._preset_missing = offer is None
         cls = offer.component if offer else None
         preset = dict(cls.debate) if cls is not None and issubclass(cls, Paradigm) else {}
@@ -321,21 +319,21 @@ class CellResolver:
             return self._answers(slot, parts.get("dataset"))
         if not slot and base.required and not (base is Dataset and self.parent.recorded):
             if base is Dataset:
-                self.builder.problem(place, "is required: where the questions come from")
+                self.problem(place, "is required: where the questions come from")
             elif not self._preset_missing:
-                self.builder.problem(place, f"is required: name {a(base.label)}, or a paradigm that fills it")
+                self.problem(place, f"is required: name {a(base.label)}, or a paradigm that fills it")
         if special is not None:
             return special(slot, place)
         if base.how_many == "list":
-            return self.builder.make_list(base, slot or (), place)
-        make = self.builder.make_once if base is Dataset else self.builder.make
+            return self.make_list(base, slot or (), place)
+        make = self.make_once if base is Dataset else self.make
         return make(base, slot, place) if slot is not None else None
 
     def _styles(self, tables: Sequence[Table] | None, place: str) -> list[BoundStyle]:
         bound = []
         for i, slot in enumerate(tables or ()):
             only = self._only(slot.get("for"), f"{place}[{i}].for")
-            style = self.builder.make(Style, {k: v for k, v in slot.items() if k != "for"}, f"{place}[{i}]")
+            style = self.make(Style, {k: v for k, v in slot.items() if k != "for"}, f"{place}[{i}]")
             if style is not None:
                 bound.append(BoundStyle(style, style.full_name, only))
         return bound
@@ -346,13 +344,12 @@ class CellResolver:
             return None
         only = value if isinstance(value, list) else [value]
         for odd in [one for one in only if isinstance(one, bool) or not isinstance(one, int | str)]:
-            self.builder.problem(place, f"{odd!r:.40} is not an agent; name agents by id (a whole number from 0), name "
-                                        "or role")
+            self.problem(place, f"{odd!r:.40} is not an agent; name agents by id (a whole number from 0), name or role")
         return tuple(only)
 
     def _metrics(self, tables: Sequence[Table] | None, place: str) -> dict[str, Metric]:
         made: dict[str, Metric] = {}
-        for metric in self.builder.make_list(Metric, tables or (), place):
+        for metric in self.make_list(Metric, tables or (), place):
             twice = sum(key.partition("#")[0] == metric.full_name for key in made)
             made[f"{metric.full_name}#{twice + 1}" if twice else metric.full_name] = metric
         return made
@@ -362,19 +359,19 @@ class CellResolver:
             default = dataset.answers
             slot = {"use": default} if isinstance(default, str) else dict(default) if default else None
             if slot is None:
-                self.builder.problem("answers", f"is required, because {dataset.full_name} does not choose one; for "
-                                     "instance answers = \"answers.choice\"")
-        made: AnswerFormat | None = self.builder.make(AnswerFormat, slot, "answers") if slot else None
+                self.problem("answers", f"is required, because {dataset.full_name} does not choose one; for instance "
+                             "answers = \"answers.choice\"")
+        made: AnswerFormat | None = self.make(AnswerFormat, slot, "answers") if slot else None
         return made
 
     def _agent_models(self) -> tuple[str, ...]:
         named, known = self._table.debate.models, list(self._table.models)
         if not named:
-            others = [n for n in known if n not in self.builder.named_models] if len(known) > 1 else known
+            others = [n for n in known if n not in self.named_models] if len(known) > 1 else known
             if len(others) > 1:
-                self.builder.problem("debate.models", f"name the models the agents use, of {listed(known)}")
+                self.problem("debate.models", f"name the models the agents use, of {listed(known)}")
             return tuple(others)
         for i, name in enumerate(named):
             if name not in known:
-                self.builder.problem(f"debate.models[{i}]", f"there is no [models.{name}]{nearest_or_all(name, known)}")
+                self.problem(f"debate.models[{i}]", f"there is no [models.{name}]{nearest_or_all(name, known)}")
         return tuple(n for n in named if n in known)
