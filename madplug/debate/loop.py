@@ -276,8 +276,6 @@ def settle(state: DebateState, decision: Decision) -> Decision:
         given = (m.answer for m in state.transcript.messages if m.key == decision.key and m.answer)
         answer = next(given, decision.key)
     agreed = decision.agreed and not decision.fallback
-    if answer == decision.answer and agreed == decision.agreed:
-        return decision
     return replace(decision, answer=answer, agreed=agreed)
 
 
