@@ -384,15 +384,10 @@ class StudyDriver:
             self._emit(DebateFinished(id, outcome, result))
 
     def lose(self, id: DebateId) -> None:
-        """A debate was lost with its worker, and will be started again."""
+        """A debate was lost with its worker, or with the run, and will be started again."""
         if id in self.open:
             self.open.discard(id)
             self._emit(DebateFinished(id, "stopped"))
-
-    def abandon(self) -> None:
-        """The run has broken off: notify the observers that the debates under way were stopped."""
-        for id in sorted(self.open):
-            self.lose(id)
 
     async def keep_windows(self) -> None:
         """Store how many requests each adaptive model got at a time in the end."""

@@ -98,7 +98,8 @@ class StudyRun:
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))
         except BaseException:  # also a cancellation: observers are told how every debate ended
-            self.driver.abandon()
+            for id in sorted(self.driver.open):
+                self.driver.lose(id)
             await self.observers.close(HURRY)
             raise
         finally:
