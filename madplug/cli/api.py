@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,7 +104,7 @@ def run(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] |
     def work() -> dict[str, Any]:
         return asyncio.run(_run(session, observers, quiet=quiet))
 
-    with interruptible(session.interrupt, _raise_interrupt, [signal.SIGINT]):
+    with interruptible(session.interrupt, partial(signal.default_int_handler, signal.SIGINT, None), [signal.SIGINT]):
         summary = _in_thread(work) if _has_loop() else work()
     if session.interrupted:
         raise KeyboardInterrupt
@@ -169,10 +170,6 @@ async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) 
         for text in session.warnings:
             warnings.warn(text, stacklevel=1)
         return await session.run([*shown, *observers], warn=warn)
-
-
-def _raise_interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 def _has_loop() -> bool:
