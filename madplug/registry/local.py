@@ -15,9 +15,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from madplug.component import Component, kind_of
@@ -60,10 +59,8 @@ def _load(path: Path) -> tuple[Any, str]:
     stem = re.sub(r"\W", "_", path.stem)
     name = f"local_{stem}_{sha256(str(path).encode() + source).hexdigest()[:8]}"
     if name not in sys.modules:
-        spec = spec_from_file_location(name, path)
-        assert spec is not None
-        module = module_from_spec(spec)
-        sys.modules[name] = module
+        sys.modules[name] = module = ModuleType(name)
+        module.__file__ = str(path)
         try:
             exec(compile(source, path, "exec"), module.__dict__)  # not the loader, whose cache goes by time and size
         except (Exception, SystemExit) as error:
