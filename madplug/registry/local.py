@@ -23,8 +23,6 @@ from madplug.component import Component, kind_of
 from madplug.errors import UserError, message_of, nearest_file, nearest_or_all
 from madplug.registry.offers import Offer, class_problem, kind_problem
 
-SESSION = "python"
-"""Before the colon in the name of a class of a Python session."""
 _FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)")
 
 
@@ -54,7 +52,12 @@ def load_from_file(name: str, folder: Path, base: type[Component]) -> Offer:
 
 def _load(path: Path) -> tuple[Any, str]:
     """The module in a file, and a hash of its content; loaded once until the content changes."""
-    source = _read(path)
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file{nearest_file(path, '.py')}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{str(path)!r:.200}: cannot be read: {error}") from None
     digest = sha256(source).hexdigest()
     stem = re.sub(r"\W", "_", path.stem)
     name = f"local_{stem}_{sha256(str(path).encode() + source).hexdigest()[:8]}"
@@ -68,16 +71,6 @@ def _load(path: Path) -> tuple[Any, str]:
             raise UserError(f"{path}: does not load: {message_of(error)}{_line(error, path)}") from None
         linecache.checkcache(str(path))
     return sys.modules[name], digest
-
-
-def _read(path: Path) -> bytes:
-    """The content of a file. Raises `UserError` if there is none."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file{nearest_file(path, '.py')}") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{str(path)!r:.200}: cannot be read: {error}") from None
 
 
 def _line(error: BaseException, path: Path) -> str:
@@ -95,7 +88,7 @@ def from_session(classes: Sequence[type[Component]]) -> list[Offer]:
             raise UserError(f"components: {cls!r:.80} is not a class of component, such as a subclass of "
                             "madplug.DecisionProtocol")
         _check(cls, base)
-        offers.append(Offer(base.kind, f"{SESSION}:{cls.__name__}", cls, "a Python session", _version(cls)))
+        offers.append(Offer(base.kind, f"python:{cls.__name__}", cls, "a Python session", _version(cls)))
     return offers
 
 
