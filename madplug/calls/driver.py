@@ -123,8 +123,8 @@ class StudyDriver:
         self.shares = bool(self.totals.calls or reuse)
         """Whether a debate that is run for the first time may need a call that was answered for another one, or
         before."""
-        self.paid = self.retries = self.in_flight = self.failed = 0
-        """Of this run: replies that were paid for, attempts to be repeated, calls under way, debates that failed."""
+        self.paid = self.tokens = self.retries = self.in_flight = self.failed = 0
+        """Of this run: replies that were paid for, tokens, attempts to be repeated, calls under way, failed debates."""
         self.ended = Counter[str]()
         """Debates of this run that ended, by cell."""
         self.problem = report
@@ -315,6 +315,7 @@ class StudyDriver:
         self.paid += 1
         if "unanswered" in usage.raw:
             self.retries += 1
+        self.tokens += usage.prompt + usage.completion
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)

@@ -31,14 +31,11 @@ class Quota:
         """How many of the slots can be used, if that is found out while the study runs."""
         self.answered = self.in_vain = 0
         """Calls that were answered, and attempts that have failed since the last of them."""
-        self.tokens = 0
-        """Tokens of prompts and completions in this run."""
         self._used = 0.0
-        """The same for the rate, where one call does not count for more than the tokens of a minute."""
+        """Tokens of this run, for the rate: one call does not count for more than the tokens of a minute."""
         self.refused: set[DebateId] = set()
         """Debates of which the endpoint refused every request since it last answered one."""
-        self._deadline = options.deadline
-        self._most_used = options.tokens_per_minute or 0.0
+        self._options = options
         rates = limiter(options.requests_per_minute), limiter(options.tokens_per_minute)
         self._requests, self._token_rate = shared_rates.get({}).setdefault(repr(options), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
@@ -111,8 +108,7 @@ class Quota:
     def succeeded(self, usage: Usage) -> None:
         """A call was answered."""
         self.answered, self.in_vain = self.answered + 1, 0
-        self.tokens += usage.prompt + usage.completion
-        self._used += min(usage.prompt + usage.completion, self._most_used)
+        self._used += min(usage.prompt + usage.completion, self._options.tokens_per_minute or 0.0)
         self.refused.clear()
         if self.window is not None:
             self.window.succeeded()
@@ -123,7 +119,7 @@ class Quota:
         self._admitted = max(self._admitted - 1, 0)
         if self.window is not None and isinstance(error, OverloadedError):
             asked = error.retry_after  # no request waits beyond its deadline, so the others need not either
-            self.window.overloaded(None if asked is None or asked > self._deadline else asked)
+            self.window.overloaded(None if asked is None or asked > self._options.deadline else asked)
         elif self.window is not None:
             self.window.failed()
         if not isinstance(error, UnreachableError):

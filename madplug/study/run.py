@@ -70,8 +70,7 @@ class StudyRun:
         """The progress of the run; may be called from any thread."""
         driver, opening = self.driver, self.worker.gateway.opening
         waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
-        tokens = sum(quota.tokens for quota in driver.quotas.values())
-        return Progress(driver.paid, driver.in_flight, driver.retries, tokens, driver.totals.cost_usd,
+        return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
                         driver.ended.total(), waiting)
 
     def problem(self, text: str) -> None:
