@@ -103,16 +103,14 @@ def setting(text: str) -> Table:
 
 def _parts(key: str) -> list[str]:
     """The parts of a dotted key as in TOML, where quotes keep a part together: `sweep."debate.agents"`."""
+    parts = []
     try:
         left: Any = tomllib.loads(f"{key} = 0")
-    except ValueError:
+        while isinstance(left, Mapping):
+            [(part, left)] = left.items()
+            parts.append(part)
+    except ValueError:  # not a key of TOML, or several lines of it
         return key.strip().split(".")
-    parts = []
-    while isinstance(left, Mapping):
-        if len(left) != 1:
-            return key.strip().split(".")
-        [(part, left)] = left.items()
-        parts.append(part)
     return parts
 
 
