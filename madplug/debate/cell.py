@@ -145,7 +145,7 @@ class Cell(CellFacts):
         turns = [self.turns.turns(self.wanted, n) for n in range(1, self.rounds + 1)]
         plan = Plan(agents=max(turns) if self.turns.seats else self.wanted, rounds=self.rounds, turns=max(turns),
                     models=len(set(self.models)), all_turns=sum(turns))
-        return replace(plan, per_turn=self._per_turn("", _calls(plan)))
+        return replace(plan, per_turn=self._per_turn("", lambda one: one.calls(plan)))
 
     def _per_turn(self, move: str, of: Count) -> int:
         """The most in a turn with this move; "": with any."""
@@ -160,11 +160,11 @@ class Cell(CellFacts):
     @property
     def agents_ask(self) -> bool:
         """Whether agents or their personas ask a model. What a decision may ask, it may also do without one."""
-        return self.plan.per_turn > 0 or any(_each(generator, _calls(self.plan)) for generator in self.personas)
+        return self.plan.per_turn > 0 or any(_each(own, lambda one: one.calls(self.plan)) for own in self.personas)
 
     def worst_calls(self, *, scored: bool = True) -> int:
         """The most model calls one debate can make, excluding retries. scored: with those of its metrics."""
-        return self._worst(_calls(self.plan)) if scored else replace(self, metrics={}).worst_calls()
+        return self._worst(lambda one: one.calls(self.plan)) if scored else replace(self, metrics={}).worst_calls()
 
     def worst_counts(self) -> dict[str, int]:
         """The most of what components count in one debate, by name."""
@@ -204,10 +204,6 @@ def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:
     """The moves of a turn order or a style, and of each of the same kind in its options."""
     inner = [c for c in nested_in(component) if c.kind == component.kind]
     return [c.moves for c in (component, *inner) if isinstance(c, TurnOrder | Style)]
-
-
-def _calls(plan: Plan) -> Count:
-    return lambda component: component.calls(plan)
 
 
 def _counts(plan: Plan, name: str) -> Count:
