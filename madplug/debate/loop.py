@@ -52,10 +52,8 @@ from madplug.records import (
     frozen,
 )
 
-MOST_REDOS = 20
-"""If a round is retracted more often than this, the extension that requests it is at fault."""
-MOST_REOPENINGS = 20
-"""Likewise a debate that a phase reopens."""
+MOST_REPEATS = 20
+"""If a round is retracted, or a debate reopened, more often than this, the component that requests it is at fault."""
 
 
 async def run_debate(state: DebateState) -> Decision:
@@ -82,7 +80,7 @@ async def run_rounds(state: DebateState) -> Decision:
             break
         review = await review_round(state)
         redos += review.redo
-        if redos > MOST_REDOS:
+        if redos > MOST_REPEATS:
             raise ComponentError(f"round {state.round} was retracted {redos} times; an extension keeps requesting a "
                                  "redo")
         if review.stop or (state.round == state.rounds and not review.redo):
@@ -226,7 +224,7 @@ async def decide(state: DebateState, method: str) -> Decision | None:
 
 async def conclude(state: DebateState, decision: Decision) -> Decision:
     """Settle a decision and run the phases, one of which may reopen the debate unless it is a recorded one."""
-    for _ in range(MOST_REOPENINGS + 1):
+    for _ in range(MOST_REPEATS + 1):
         decision = settle(state, decision)
         change(state, decision=decision)
         tell(state, Decided(state.id, decision))
@@ -240,7 +238,7 @@ async def conclude(state: DebateState, decision: Decision) -> Decision:
         change(state, decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
         decision = await run_rounds(state)
     else:
-        raise ComponentError(f"a phase reopened the debate {MOST_REOPENINGS} times; it has to accept a decision in "
+        raise ComponentError(f"a phase reopened the debate {MOST_REPEATS} times; it has to accept a decision in "
                              "the end")
     assert state.decision is not None
     return state.decision
