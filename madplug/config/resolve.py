@@ -13,14 +13,7 @@ from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, check_own, merge
 from madplug.config.plan import StudyPlan
 from madplug.config.problems import secrets
-from madplug.config.read import (
-    Settings,
-    cells,
-    overlay,
-    read,
-    unreached,
-    validate_lenient,
-)
+from madplug.config.read import Settings, cells, overlay, read, unreached, validate_lenient
 from madplug.config.shape import CellSettings, Limits, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all

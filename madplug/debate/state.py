@@ -13,13 +13,7 @@ from typing_extensions import override
 from madplug.aio import maybe_await
 from madplug.context import Debate
 from madplug.debate.cell import Cell
-from madplug.debate.checks import (
-    check_agents,
-    check_hook_result,
-    check_returned,
-    check_view,
-    method_name,
-)
+from madplug.debate.checks import check_agents, check_hook_result, check_returned, check_view, method_name
 from madplug.errors import ComponentError, ModelError, StudyStopped, listed, nearest
 from madplug.events import AgentsCast, CallAnswered, Event, MessageRecorded
 from madplug.kinds import AnswerFormat
