@@ -18,10 +18,9 @@ class Slots:
     def __init__(self, size: int) -> None:
         self.size = size
         """The most slots there can be."""
-        self.free = size
+        self.in_use = 0
+        """How many slots are in use: more than can be used, where there have become fewer meanwhile."""
         self._usable = size
-        self._excess = 0
-        """Slots in use that are given up when they are released."""
         self.ending = False
         """The last debates are open: serve those with fewer rounds done first."""
         self.when_idle: list[Callable[[], None]] = []
@@ -35,24 +34,20 @@ class Slots:
         return any(not turn.done() for _, _, turn in self._waiting)
 
     @property
-    def in_use(self) -> int:
-        """How many slots are in use."""
-        return self._usable + self._excess - self.free
+    def free(self) -> int:
+        """How many slots are free."""
+        return max(self._usable - self.in_use, 0)
 
     def resize(self, usable: int) -> None:
         """Change how many slots there are, up to `size`; those in use are not taken away."""
-        in_use = self.in_use
-        self._usable, self._excess = usable, max(in_use - usable, 0)
-        more = max(usable - in_use, 0) - self.free
-        self.free = min(self.free, max(usable - in_use, 0))
-        for _ in range(more):
-            self._grant()
+        self._usable = usable
+        self._grant()
 
     def take(self) -> bool:
         """Take a slot if one is free that no debate is waiting for."""
         if not self.free or (self._waiting and self.wanted):
             return False
-        self.free -= 1
+        self.in_use += 1
         return True
 
     async def acquire(self, order: int, round: int) -> None:
@@ -70,19 +65,16 @@ class Slots:
 
     def release(self) -> None:
         """Release a slot, to the next in line."""
-        if self._excess:
-            self._excess -= 1
-            return
+        self.in_use -= 1
         self._grant()
 
     def _grant(self) -> None:
-        while self._waiting:
+        while self.free and self._waiting:
             _, _, turn = heapq.heappop(self._waiting)
             if not turn.done():
+                self.in_use += 1
                 turn.set_result(None)
-                return
-        self.free += 1
-        for call in self.when_idle:
+        for call in self.when_idle if self.free else ():
             call()
 
 
