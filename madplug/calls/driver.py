@@ -152,8 +152,8 @@ class StudyDriver:
         """Not 0 where the first bytes of a recorded call's key lead; None if calls of earlier runs are on record."""
         self._pending: dict[bytes, asyncio.Future[Call]] = {}
         """Calls in progress, each with the future that later callers of the same request await."""
-        self._storing: dict[bytes, BaseException | None] = {}
-        """Calls that are being stored, each with the error of its claimant if that no longer waits for it."""
+        self._storing: set[bytes] = set()
+        """Calls that are being stored; their first claimants may no longer wait for them."""
         self.decided: dict[str, str] = {}
         """Cells that get no further debates, and why."""
         self.open: set[DebateId] = set()
@@ -217,15 +217,10 @@ class StudyDriver:
 
     def give_up(self, key: bytes, error: BaseException) -> None:
         """Pass an error on to those waiting for the call, or let them make it if the error is not about the call."""
-        if key in self._storing:  # it was answered, and only its first claimant no longer waits for it
-            self._storing[key] = error
-            return
-        pending = self._pending.pop(key, None)
-        if pending is None:
-            return
-        about_the_call = isinstance(error, ModelError)
-        pending.set_exception(error if about_the_call else _NobodyPaid())
-        pending.exception()  # perhaps nothing is waiting
+        pending = None if key in self._storing else self._pending.pop(key, None)
+        if pending is not None:
+            pending.set_exception(error if isinstance(error, ModelError) else _NobodyPaid())
+            pending.exception()  # perhaps nothing is waiting
 
     async def admit(self, channel: str, caller: Caller, estimate: int, patience: float) -> None:
         """Wait for a slot and for the rate limits, or raise `StudyStopped`."""
@@ -288,7 +283,7 @@ class StudyDriver:
         Its slot is released once it is durable, so that nothing that was paid can be lost.
         """
         self._look_at(channel, call.completion)
-        self._storing[row.key] = None
+        self._storing.add(row.key)
         await asyncio.shield(self._store(self.quotas[channel], row, call))
         if channel not in self._estimated and call.completion.usage.raw.get("estimated"):
             self._estimated.add(channel)
@@ -304,8 +299,8 @@ class StudyDriver:
             if (pending := self._pending.pop(row.key, None)) is not None:
                 pending.set_result(call)
         finally:
-            if (gone := self._storing.pop(row.key)) is not None:
-                self.give_up(row.key, gone)
+            self._storing.remove(row.key)
+            self.give_up(row.key, _NobodyPaid())  # if it could not be stored
             self.in_flight -= 1
             self._call_ended.set()
             quota.reached()
