@@ -148,13 +148,9 @@ def overlay(base: Any, change: Any, place: str = "") -> Any:
                  if isinstance(item, Mapping) and isinstance(item.get("name"), str)}
         if names or all(map(_POSITION.fullmatch, change)):
             return _overlay_items(base, change, names, place)
-    if not isinstance(base, Mapping) or not isinstance(change, Mapping):
-        if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
-            base = {"use": base}
-        else:
-            return deepcopy(change)
-    if "use" in change:
-        return deepcopy(dict(change))
+    base = {"use": base} if isinstance(base, str) else base
+    if not isinstance(base, Mapping) or not isinstance(change, Mapping) or "use" in change:
+        return deepcopy(change)
     merged = dict(base)
     for key, value in change.items():
         merged[key] = overlay(base[key], value, f"{place}.{key}".lstrip(".")) if key in base else deepcopy(value)
