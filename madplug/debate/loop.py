@@ -280,13 +280,10 @@ def settle(state: DebateState, decision: Decision) -> Decision:
 async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
     """Personas, one generator after the other, and a model for each."""
     cell = state.cell
-    roster: list[Persona] = []
+    roster = [] if cell.personas else [Persona(f"Agent {i + 1}") for i in range(cell.wanted)]
     generators = iter(cell.personas)
     generator = next(generators, None)
-    while len(roster) < cell.wanted:
-        if generator is None:
-            roster.append(Persona(f"Agent {len(roster) + 1}"))
-            continue
+    while generator is not None and len(roster) < cell.wanted:
         made = await maybe_await(generator.generate(state, tuple(roster)))
         made = check_returned_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
         roster += made
