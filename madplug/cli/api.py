@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from madplug.cli.launch import endings
 from madplug.component import Component
 from madplug.config import ResolvedStudy, load
+from madplug.config.check import notes, sizes
 from madplug.config.read import Settings, read
 from madplug.errors import UserError
 from madplug.kinds import Observer
@@ -25,6 +26,7 @@ from madplug.registry.installed import Registry
 from madplug.store import Reader, open_study
 from madplug.study.process import echo, interruptible
 from madplug.study.session import Session
+from madplug.study.survey import check_rows
 from madplug.study.trust import confirm
 from madplug.text import safe
 
@@ -121,9 +123,6 @@ def check(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | 
 
 def facts(resolved: ResolvedStudy) -> dict[str, Any]:
     """What `check` tells of a study, whose data set is read for it."""
-    from madplug.config.check import notes, sizes
-    from madplug.study.survey import check_rows
-
     odd = list(check_rows(resolved.plan.cells))
     return {"study": resolved.plan.name, "cells": sizes(resolved.plan),
             "notes": [*notes(resolved.plan, resolved.table), *odd]}
