@@ -150,6 +150,8 @@ class StudyDriver:
         self._estimated = {*recorder.estimated()}
         self._marks = None if self.shares else mmap(-1, MARKS)
         """Not 0 where the first bytes of a recorded call's key lead; None if calls of earlier runs are on record."""
+        self._any_billed = self.shares
+        """Whether replies that were no answers may be on record."""
         self._pending: dict[bytes, asyncio.Future[Call]] = {}
         """Calls in progress, each with the future that later callers of the same request await."""
         self._storing: set[bytes] = set()
@@ -199,7 +201,7 @@ class StudyDriver:
                 call, source = await asyncio.shield(self._pending[key]), "shared"
         if call is None:
             self._pending[key], source = asyncio.get_running_loop().create_future(), "paid"
-        return call, source, self._billed(key) if call is None or call.retries else ()
+        return call, source, self._billed(key) if (self._any_billed if call is None else call.retries) else ()
 
     def _recorded(self, key: bytes) -> Call | None:
         if self._marks is not None and not self._marks[_place(key)]:
@@ -309,6 +311,7 @@ class StudyDriver:
     def _count(self, quota: Quota, usage: Usage) -> None:
         self.paid += 1
         if "unanswered" in usage.raw:
+            self._any_billed = True
             self.retries += 1
         self.tokens += usage.prompt + usage.completion
         self.totals.tokens += usage.prompt + usage.completion
