@@ -16,7 +16,7 @@ from madplug.calls.driver import KEPT, Driver, billed_key
 from madplug.calls.quota import estimate_tokens
 from madplug.component import Maybe, identity_of
 from madplug.debate.cell import Cell
-from madplug.debate.checks import check_returned, method_name, type_error
+from madplug.debate.checks import method_name, type_error
 from madplug.errors import (
     EmptyReplyError,
     ModelError,
@@ -185,7 +185,8 @@ class ModelChannel:
             if error.usage is not None or isinstance(error, EmptyReplyError):
                 error.usage = self._priced(error.usage or Usage(), row.request, "")
             raise
-        completion = check_returned(completion, Completion, self.model, "complete")
+        if not isinstance(completion, Completion):
+            raise type_error(f"{method_name(self.model, 'complete')} returned", completion, "Completion")
         if not isinstance(completion.text, str):
             raise type_error(f"{method_name(self.model, 'complete')} returned a Completion whose text is",
                              completion.text, "a string")
