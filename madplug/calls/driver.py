@@ -302,7 +302,8 @@ class StudyDriver:
                 pending.set_result(call)
         finally:
             self._storing.remove(row.key)
-            self.give_up(row.key, _NobodyPaid())  # if it could not be stored
+            if row.key in self._pending:  # it could not be stored
+                self.give_up(row.key, _NobodyPaid())
             self.in_flight -= 1
             self._call_ended.set()
             quota.reached()

@@ -45,7 +45,7 @@ class Slots:
 
     def take(self) -> bool:
         """Take a slot if one is free that no debate is waiting for."""
-        if not self.free or (self._waiting and self.wanted):
+        if self.in_use >= self._usable or (self._waiting and self.wanted):
             return False
         self.in_use += 1
         return True
@@ -69,13 +69,14 @@ class Slots:
         self._grant()
 
     def _grant(self) -> None:
-        while self.free and self._waiting:
+        while self._waiting and self.in_use < self._usable:
             _, _, turn = heapq.heappop(self._waiting)
             if not turn.done():
                 self.in_use += 1
                 turn.set_result(None)
-        for call in self.when_idle if self.free else ():
-            call()
+        if self.in_use < self._usable:
+            for call in self.when_idle:
+                call()
 
 
 class AdaptiveWindow:
