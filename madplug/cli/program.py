@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,8 +30,7 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 DISTRIBUTIONS: Mapping[str, str] = {
     **{name: f"madplug-{name}" for name in ("ask", "batch", "export", "init", "inspect", "mcp", "prices", "read",
                                             "report", "serve", "show", "view")},
-    "check --calls": "madplug-baselines", "check --output": "madplug-read",
-    "check --ping": "madplug-init", "decide": "madplug-redecide",
+    "check --calls": "madplug-baselines", "check --ping": "madplug-init", "decide": "madplug-redecide",
     "merge": "madplug-shards", "rescore": "madplug-redecide", "run --batch": "madplug-batch",
     "run --detach": "madplug-batch", "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
     "run --shard": "madplug-shards", "run --watch": "madplug-read", "status": "madplug-read"}
@@ -173,6 +173,8 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 _settings = click.option("--set", "settings", metavar="K=V", multiple=True,
                          help="Change a value of the run file: --set debate.rounds=3.")
 
+_output = click.option("--output", type=click.Path(path_type=Path),
+                       help="The study's directory.  [default: runs/NAME]")
 _yes = click.option("--yes", is_flag=True, help="Do not ask whether a study that somebody else began is trusted: its "
                     "components, the local files that it has executed, the addresses that it sends keys to.")
 
@@ -180,7 +182,8 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask whether a study that
 @main.command()
 @_file
 @_settings
-def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
+@_output
+def check(file: Path, settings: tuple[str, ...], output: Path | None) -> ResolvedStudy:
     """Check a run FILE without calling a model.
 
     Shows its cells and samples, and the most model calls it can make.
@@ -188,7 +191,7 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
     from madplug.cli.api import facts
     from madplug.config import load
 
-    resolved = load(file, settings)
+    resolved = replace(load(file, settings), output=output)
     plan, found = resolved.plan, facts(resolved)
     rows = found["cells"]
     shown = [["?" if value is None else str(value) for value in row.values()] for row in rows]
@@ -206,7 +209,7 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
 @main.command()
 @_file
 @_settings
-@click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
+@_output
 @_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--observe", "observers", metavar="NAME", multiple=True,

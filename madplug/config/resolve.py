@@ -38,6 +38,8 @@ class ResolvedStudy:
     """The identity of the study whose debates are decided again, or None."""
     reuse: tuple[Path, ...] = ()
     """The directories of other studies whose answered calls are used."""
+    output: Path | None = None
+    """The directory that the user names for it."""
 
     @property
     def part(self) -> str:
@@ -46,8 +48,8 @@ class ResolvedStudy:
 
     @property
     def folder(self) -> Path:
-        """The study's directory, unless the user names another one."""
-        return Path("runs") / (f"{self.plan.name}.{self.part}" if self.part else self.plan.name)
+        """The study's directory."""
+        return self.output or Path("runs") / (f"{self.plan.name}.{self.part}" if self.part else self.plan.name)
 
     @property
     def identity(self) -> dict[str, Any]:

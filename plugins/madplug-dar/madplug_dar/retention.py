@@ -69,7 +69,8 @@ class RetainedOptions(Options):
             "agents; `likely`, the `share` of replies with the highest mean log-probability"))
     share: float = Field(default=0.5, gt=0, le=1, description="with `likely`: the share that is kept, at least one")
     likelihood: bool = Field(default=True, description=(
-        "ask for log-probabilities, and record them with each message; false for an endpoint that refuses the request"))
+        "ask for log-probabilities, and record them with each message; false for an endpoint that refuses the request "
+        "or gives none"))
     measured: str = Field(default=MEASURED, description=(
         "prompt of the choice: what follows a reply whose tokens' probabilities were measured; {nll}, with 4 decimals"))
     model: ModelName | None = Field(default=None, description="who chooses; default: the first agent's model")

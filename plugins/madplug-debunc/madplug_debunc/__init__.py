@@ -99,9 +99,9 @@ class Uncertain(TokenProbabilities, Confident):
     """An exchange in which each answer is shown with a confidence from the uncertainty of its tokens.
 
     The confidence of an agent is relative to those of the same round: it grows with the inverse of the mean entropy of
-    the reply's tokens. A reply without their probabilities is shown without a confidence and counted by
-    `debunc.calibration`. With `uncertainty = "drawn"`, the mean of -log p of the tokens that were drawn takes the
-    entropy's place, which is its expectation where they are sampled at temperature 1.
+    the reply's tokens. A reply without their probabilities is shown without a confidence, counts as unread, and is
+    counted by `debunc.calibration`. With `uncertainty = "drawn"`, the mean of -log p of the tokens that were drawn
+    takes the entropy's place, which is its expectation where they are sampled at temperature 1.
 
     Differs from the paper: an endpoint gives the probabilities of the likeliest tokens only, so that what they leave
     counts as one token more. Scaling the model's attention by the confidence, the paper's better variant, needs the

@@ -146,7 +146,7 @@ class Behind(TokenProbabilities, DecisionProtocol):
         key, sure = self.at_the_gate(debate, said)
         debate.notes[STAGE] = {"key": key, "sure": sure, "first_tokens": _tokens(debate)}
         stated = self.options.by == "stated"
-        if any(m.answers and (m.key is None or (stated and m.confidence is None)) for m in said):
+        if sure is None or any(m.answers and (m.key is None or (stated and m.confidence is None)) for m in said):
             debate.notes[STAGE]["unparsed"] = True
         if key is None or sure is None or sure <= self.options.threshold:
             return None

@@ -62,6 +62,8 @@ def test_the_mean_probability_of_the_tokens_is_a_confidence_of_its_own():
     assert played.requests[0].params == {"logprobs": True}
     played = gated(lambda r: sure if r.agent == 0 else Completion("B"), by="probability", threshold=0.813)
     assert "A\n(confidence: 81 %)" in played.requests[4].messages[-1]["content"]
+    played = gated(["A"] * 9, by="probability")
+    assert (played.result.calls, played.result.unread, played.result.notes["gate"]["unparsed"]) == (9, True, True)
 
 
 @pytest.mark.parametrize(("replies", "threshold", "calls"), [("AAB", 0.6, 3), ("AAB", 0.7, 9), ("ABC", 0.3, 3)])

@@ -58,8 +58,9 @@ def test_check_tells_tokens_and_dollars_of_built_in_prices_and_who_has_none():
 
 
 def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
-    def said(*settings):
-        done = CliRunner().invoke(madplug.main, ["check", "s.toml", *(w for one in settings for w in ("--set", one))])
+    def said(*settings, words=()):
+        words = [*words, *(word for one in settings for word in ("--set", one))]
+        done = CliRunner().invoke(madplug.main, ["check", "s.toml", *words])
         assert done.exit_code == 0
         return next((line for line in done.stdout.splitlines() if "; tried on " in line), "")
 
@@ -71,6 +72,7 @@ def test_of_a_study_with_records_the_rest_is_told_and_what_it_may_share():
         assert said().startswith("about ")
         before = madplug.run("s.toml", quiet=True).summary["paid"]["tokens"]
         assert said() == "", "nothing is left"
+        assert said(words=("--output", "runs/new")).startswith("about "), "everything is"
         assert said("repeats=2").startswith("for the 6 of 12 debates that are left, about ")
         assert said("cells.0.debate.rounds=3").startswith("about "), "which run refuses"
         cell = '{{name = "{}", debate = {{paradigm = "{}", agents = 3}}}}'.format

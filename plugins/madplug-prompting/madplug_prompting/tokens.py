@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import replace
 from math import exp, fsum, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from madplug import Completion, Message, Reply, Request, hookimpl, maybe_await
 
@@ -23,7 +23,7 @@ class TokenProbabilities:
     Requests in which agents discuss ask for log-probabilities, and `data["prompting"]` of a message has what the last
     of its replies had: `p`, the mean probability of a token, `logp`, the mean natural logarithm, and `tokens`, how many
     there were; with `likeliest`, also `entropy`, the mean over the tokens, in nats. A message of an endpoint that gives
-    none has none.
+    none counts as unread.
     """
 
     @property
@@ -73,13 +73,15 @@ class TokenProbabilities:
             said = _replied.get()
         finally:
             _replied.reset(token)
-        if not said or not self.measures:
+        if not self.measures:
             return reply
-        logs, top = said[-1].logprobs or (), said[-1].top_logprobs
+        logs, top = (said[-1].logprobs or (), said[-1].top_logprobs) if said else ((), None)
         n = len(logs)
-        found = {"p": fsum(map(exp, logs)) / n, "logp": fsum(logs) / n, "tokens": n}
+        found: dict[str, Any] = {"p": fsum(map(exp, logs)) / n, "logp": fsum(logs) / n, "tokens": n} if logs else {}
         if top:
             found["entropy"] = fsum(entropy(place.values()) for place in top) / len(top)
+        if not logs or (self.likeliest and not top):
+            found |= {"unparsed": True, "missing": "log-probabilities"}
         return replace(reply, data={**reply.data, "prompting": found})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,27 +23,25 @@ def add_record(cli: click.Group) -> None:
     check: Any = cli.commands["check"]
     shown = check.callback
 
-    def callback(output: Path | None, **given: Any) -> Any:
+    def callback(**given: Any) -> Any:
         resolved = shown(**given)
-        for line in before(resolved, output or resolved.folder):
+        for line in before(resolved):
             click.echo(safe(line))
         return resolved
 
     check.callback = callback
-    check.params.append(click.Option(
-        ["--output"], type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]"))
 
 
-def before(resolved: ResolvedStudy, folder: Path) -> Iterator[str]:
+def before(resolved: ResolvedStudy) -> Iterator[str]:
     """A line about the records in the study's directory, and one about its limits, if there are any."""
     paid: Mapping[str, float] = {}
     try:
-        if has_study(folder):
-            with open_study(folder) as study:
+        if has_study(resolved.folder):
+            with open_study(resolved.folder) as study:
                 totals = study.totals()
                 paid = {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd,
                         "unpriced": totals.unpriced}
-                yield from _on_record(resolved, folder, study, paid)
+                yield from _on_record(resolved, study, paid)
     except (UserError, OSError) as error:  # the run file is as it should be all the same
         yield str(error)
         return
@@ -55,18 +52,18 @@ def before(resolved: ResolvedStudy, folder: Path) -> Iterator[str]:
         yield f"limits.cost_usd: {count(int(paid['unpriced']), 'call')} of earlier runs had no price and cannot count"
 
 
-def _on_record(resolved: ResolvedStudy, folder: Path, study: Reader, paid: Mapping[str, float]) -> Iterator[str]:
+def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]) -> Iterator[str]:
     """What is on record, and what of it counts for the run file."""
     from madplug.study import changed_settings, check_facts
 
-    check_facts(study, folder)
+    check_facts(study, resolved.folder)
     done = {(cell, sample, repeat): digest for cell, sample, repeat, digest in study.rows(
         "SELECT cell, sample, repeat, digest FROM debates WHERE outcome = 'done'") if isinstance(repeat, int)}
     if not (done or any(paid.values())):
         return
     usd = f", ${dollars(paid['cost_usd'])}" if paid["cost_usd"] else ""
     usd += " and what has no known price" if usd and paid["unpriced"] else ""
-    there = (f"on record in {folder}: {count(len(done), 'debate')}{{}}; {count(int(paid['calls']), 'call')} "
+    there = (f"on record in {resolved.folder}: {count(len(done), 'debate')}{{}}; {count(int(paid['calls']), 'call')} "
              f"paid, {count(int(paid['tokens']), 'token')}{usd}")
     if found := changed_settings(resolved, study):
         more = f" and {count(len(found) - 1, 'more difference')}" if found[1:] else ""

@@ -265,7 +265,7 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
     half = json.loads(program("status", "runs/study", "--json").stdout)
     done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}', status=0)
-    assert 'rubric = "strictly"} only if `metrics` in the run file has it' in done.stderr
+    assert 'rubric = "strictly"} only if it stands under `metrics` in the run file' in done.stderr
     [cell] = (scored := summary(tmp_path))["cells"]
     assert (scored["status"], scored["ending"]) == ("stopped", "unfinished")
     assert f"stopped: {half['left']} debates left to run; everything so far is saved\n" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from madplug import Decision, Message, Sample, Vote, open_study
 from madplug_report.building import Wanted, build
-from madplug_report.contents import tables
+from madplug_report.contents import comparisons, tables
 from madplug_report.reading import Debates
 from madplug_report.studies import open_studies
 from madplug_report.tables import signed
@@ -75,6 +75,20 @@ def test_single_debates_have_wilsons_interval_and_tokens_per_right_answer_count_
     assert reported(outcomes(study, kit, "none", [0, 0]))["cells"][0]["tokens_per_right"] is None
     counted = build([study([kit.Drawn("a")], samples=9, name="counted")], Wanted(metrics=("calls",)))["cells"][0]
     assert counted["tokens_per_right"] is None, "calls are not right or wrong"
+
+
+def test_what_gained_and_lost_count_is_said_where_there_are_repeats_and_where_interval_and_test_differ(study, kit):
+    def notes(right, repeats):
+        def change(d):
+            return kit.replace(d, metrics={"qa.accuracy": float(d.cell == "b" and int(d.sample.id[1:]) < right)})
+        folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=40, repeats=repeats, change=change,
+                       name=f"{right} {repeats}")
+        return comparisons(build([folder], Wanted())).notes
+
+    differ = "interval and test are made by different methods, which can differ near 0.05"
+    assert notes(20, 1) == []
+    assert notes(20, 2) == ["gained/lost: samples with a higher and with a lower mean over repeats"]
+    assert [right for right in range(1, 12) if differ in notes(right, 1)] == [4, 5]
 
 
 def test_the_spread_is_over_repeats(study, kit, reported):

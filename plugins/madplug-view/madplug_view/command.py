@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import UserError
+from madplug import Problem, UserError, nearest_or_all
 from madplug.store import find_studies, has_study
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ def view(folders: tuple[Path, ...], asks: bool, host: str, port: int, no_browser
     if output is not None:
         from madplug_view.export import Part, export
 
+        known = [found["cell"] for study in studies for found in study.overview()["cells"]]
+        if unknown := [Problem("--cell", f"there is no cell '{cell}'{nearest_or_all(cell, dict.fromkeys(known))}")
+                       for cell in cells if cell not in known]:
+            raise UserError(unknown)
         click.echo(export(studies, output, Part(cells, samples)))
         return
     if cells or samples:

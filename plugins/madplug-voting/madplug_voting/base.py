@@ -273,7 +273,7 @@ class Voting(DecisionProtocol):
 
 def _apart(slate: Sequence[Nominee]) -> str:
     """Why the ballots for an answer may be more than its score."""
-    return ', where equal answers were solutions of their own (dedupe = "none")' \
+    return ', where equal answers were solutions of their own (dedupe = "none"; "canon" makes them one)' \
         if len({one.key for one in slate}) < len(slate) else ""
 
 

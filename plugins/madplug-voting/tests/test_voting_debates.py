@@ -76,10 +76,10 @@ def test_a_tie_leads_to_another_round_and_vote_and_the_last_one_to_the_first_age
 def test_equal_answers_split_the_vote_unless_they_are_merged():
     split = vote(Simple(), "xxy", ["0", "1", "2"]).decision
     assert (split.fallback, split.tie) == (True, True)
-    assert 'where equal answers were solutions of their own (dedupe = "none")' in split.reason
+    assert 'where equal answers were solutions of their own (dedupe = "none"; "canon" makes them one)' in split.reason
     won = vote(Simple(), "xxy", ["0", "0", "1"]).decision
     assert (won.scores, sum(v.weights.get("x", 0) for v in won.votes)) == ({"x": 2.0, "y": 0.0}, 3)
-    assert won.reason.endswith('where equal answers were solutions of their own (dedupe = "none")')
+    assert won.reason.endswith('solutions of their own (dedupe = "none"; "canon" makes them one)')
     merged = vote(Simple(dedupe="canon"), "xxy", ["0", "0", "1"])
     assert (merged.decision.key, merged.decision.scores) == ("x", {"x": 2.0, "y": 1.0})
     assert [s["agents"] for s in notes(merged)[0]["solutions"]] == [[0, 1], [2]]

@@ -12,7 +12,7 @@ import { useFollowed } from './study.js';
 
 const FILTERS = {
   wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
-  wrong_to_right: 'wrong turned right', minority_right: 'a right minority at first', majority_lost: 'a right majority, a wrong end', undecided: 'undecided',
+  wrong_to_right: 'wrong turned right', minority_right: 'a right minority at first', majority_lost: 'a right majority at first, a wrong end', undecided: 'undecided',
   failed: 'failed', partial: 'partial (an agent failed)', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', ballot_unread: 'unreadable final answers, ballots, marks or forms', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {

@@ -28,7 +28,8 @@ export function ContrastPage({ study, first, second, query }) {
     <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
     <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
     ${total + found.left_out > 0 && (found.tests ? html`<${Tested} ask=${() => data.test(study, first, second, metric, query.with)} one=${one} two=${two} />`
-      : data.live && html`<p class="quiet small">With madplug-report installed, this page has the paired test of the difference.</p>`)}
+      : html`<p class="quiet small">${data.live ? 'With madplug-report installed, this page has the paired test of the difference.'
+        : 'The paired test of the difference is on the page that madplug view serves, and in the report; an export does not have it.'}</p>`)}
     <div class="wide" role="region" aria-label="Four-fold table" tabindex="0"><table class="fourfold">
       <thead><tr><td></td><th scope="col"><span class="quiet small block">${two}</span>right</th><th scope="col"><span class="quiet small block">${two}</span>wrong</th></tr></thead>
       <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right</th>${field('both', 'same', 'both right')}${field('first', 'won', 'only the first right')}</tr>
