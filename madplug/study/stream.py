@@ -83,33 +83,27 @@ async def run_all(queues: Sequence[JobQueue], run: Callable[[Job], Awaitable[obj
     tasks: set[asyncio.Task[None]] = set()
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def fail(error: BaseException) -> None:
-        if not over.done():
-            over.set_exception(error)
-
-    async def run_job(job: Job) -> None:
+    async def or_end_all(work: Callable[..., Awaitable[object]], *job: Job) -> None:
         try:
-            await run(job)
-        except BaseException as error:  # a cancellation ends the others, too
-            fail(error)
+            await work(*job)
+        except BaseException as error:  # nobody else awaits this; a cancellation ends the others, too
+            if not over.done():
+                over.set_exception(error)
 
     def start(job: Job) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(run_job(job))
+        task = asyncio.ensure_future(or_end_all(run, job))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         return task
 
     async def feed_all() -> None:
-        try:
-            await asyncio.gather(*(queue.feed(start) for queue in queues))
-            while tasks:
-                await asyncio.wait(tasks)
-        except BaseException as error:  # nobody else awaits this task
-            fail(error)
+        await asyncio.gather(*(queue.feed(start) for queue in queues))
+        while tasks:
+            await asyncio.wait(tasks)
         if not over.done():
             over.set_result(None)
 
-    feeder = asyncio.ensure_future(feed_all())
+    feeder = asyncio.ensure_future(or_end_all(feed_all))
     try:
         await over
     finally:
