@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
+
+from madplug.rows import validator_of
 
 T = TypeVar("T")
 SCOPE = "scope"
@@ -63,16 +64,11 @@ class Scope:
     @classmethod
     def from_fact(cls, fact: Any) -> Scope:
         """From what is stored; without anything stored, every debate. Raises `ValueError` if that is malformed."""
+        kind: Any = cls
         try:
-            return cls() if fact is None else _adapter().validate_python(fact)
+            return cls() if fact is None else validator_of(kind).validate_python(fact)
         except ValidationError:
             raise ValueError("it is not the scope of a study") from None
-
-
-@cache
-def _adapter() -> TypeAdapter[Scope]:
-    """Made once: that takes milliseconds, and a page asks for the scope with every query."""
-    return TypeAdapter(Scope)
 
 
 def of_metric(part: str, names: Collection[str]) -> str | None:
