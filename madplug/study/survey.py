@@ -21,10 +21,8 @@ MOST_MISFITS = 20
 """Rows that do not fit, after which no more are looked for."""
 
 
-def add_id(id: object, ids: set[str]) -> None:
-    """Add a sample's id to those before. Raises `StudyError` if it is not text, cannot be stored, or is there."""
-    if not isinstance(id, str):
-        raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
+def add_id(id: str, ids: set[str]) -> None:
+    """Add a sample's id to those before. Raises `StudyError` if it cannot be stored, or is there."""
     if storable_text(id) != id:
         raise StudyError(f"dataset: the sample id {id!r:.80} has a character that cannot be stored")
     if id in ids:
