@@ -39,7 +39,7 @@ class JobStream:
         self._recorder = recorder = driver.recorder
         self._repeats = worker.plan.repeats
         self._samples = samples or samples_of
-        self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
+        self._failed = {id for id in recorder.failed() if id.cell in setups and id.repeat < self._repeats}
         dropped = recorder.reported().scope.dropped
         self._dropped = {slug: {*dropped.get(slug, ())} for slug in setups}
         """By cell, the samples on record that the data no longer have. Of cells whose rows are not given, as where an
@@ -58,9 +58,6 @@ class JobStream:
         self._ended: dict[str, _Ended] = {}
         """By cell that others are matched to, the queue in which its stream gets each end."""
         driver.when_finished.append(self._end)
-
-    def _is_ours(self, cell: str, repeat: int) -> bool:
-        return cell in self._setups and repeat < self._repeats
 
     def __aiter__(self) -> AsyncIterator[Job]:
         return self._jobs([*self._setups])
