@@ -96,11 +96,8 @@ class RequestReader:
         if base is not None and not (isinstance(base, int) and base < number):  # no circle ends
             raise ValueError("an earlier request that its request repeats is not there")
         text = unpack(packed, b"" if base is None else self.read(base))
-        self._keep(number, text)
-        return text
-
-    def _keep(self, number: int, text: bytes) -> None:
         self._known[number] = text
         self._size += len(text)
         while self._size > _IN_MEMORY and len(self._known) > 1:
             self._size -= len(self._known.popitem(last=False)[1])
+        return text
