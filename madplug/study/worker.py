@@ -7,7 +7,7 @@ stored or granted goes through the driver.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,11 +33,13 @@ from madplug.kinds import (
     Visibility,
 )
 from madplug.records import DebateResult, Decision, Job
-from madplug.study.scoring import score
+from madplug.store.scope import of_metric
 from madplug.study.setup import CellSetup
 
 Runner = Callable[[DebateState], Awaitable[Decision]]
 """Brings a debate to its decision."""
+_MOST = 1e100
+"""The largest score: sums of squares of larger ones would overflow, and no figures could be made of the study."""
 
 
 class Worker:
@@ -152,7 +154,7 @@ class Worker:
         for name in metrics if result.decision is not None else ():
             change(state, other_calls=[])
             try:
-                result = await score(state, result, name, digests[name])
+                result = await _score(state, result, name, digests[name])
             except BaseException as error:  # as in `_debate`
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
         if state.refused:  # a component has caught it, and gone on without the answer
@@ -168,3 +170,23 @@ async def run_setup_step(component: Component, what: str, step: Callable[[], Any
         raise
     except BaseException as error:  # components raise anything, `SystemExit` included
         raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
+
+
+async def _score(debate: DebateState, result: DebateResult, name: str, digest: str) -> DebateResult:
+    """The result with the scores of a metric, one number or several, which take the place of its earlier ones.
+
+    digest: of the metric.
+    """
+    metric = debate.cell.metrics[name]
+    value = await maybe_await(metric.score(debate, debate.right))
+    scores = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+    for part, number in scores.items():
+        # isinstance first: a comparison of anything else may raise; NaN fails it.
+        if number is not None and not (isinstance(number, int | float) and abs(number) <= _MOST):
+            raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
+                                 f"expected a number up to {_MOST:g}")
+        scores[part] = None if number is None else float(number)
+    names = {*result.scored_by, name}
+    kept = {part: value for part, value in result.metrics.items() if of_metric(part, names) != name}
+    return replace(result, metrics={**kept, **scores}, scored_by={**result.scored_by, name: digest},
+                   other_calls=tuple(dict.fromkeys([*result.other_calls, *debate.other_calls])))
