@@ -125,7 +125,7 @@ def test_a_certificate_has_to_be_trusted_and_the_hosts_own(certificate, host, tr
 
 def test_an_endpoint_without_tls_is_unreachable_over_it(ask):
     with running_endpoint() as endpoint:
-        error, = ask(endpoint.url.replace("http://", "https://"))
+        error, = ask(endpoint.url.replace("http://", "https://"), timeout=60)
     assert type(error) is UnreachableError
 
 
