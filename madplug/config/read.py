@@ -61,7 +61,7 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _settings(path: Path) -> Table:
+def _table_in(path: Path) -> Table:
     from pydantic_settings import BaseSettings, TomlConfigSettingsSource  # a tenth of a second, where a file is read
 
     class RunFile(TomlConfigSettingsSource):
@@ -77,7 +77,7 @@ def _parse(path: Path) -> Table:
         if not path.is_file():
             what = "is a directory, not a run file" if path.is_dir() else "no such file"
             raise UserError(f"{path}: {what}{nearest_file(path, '.toml')}")
-        return _settings(path)
+        return _table_in(path)
     except OSError as error:
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

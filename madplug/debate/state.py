@@ -215,7 +215,7 @@ def stored_debate(result: DebateResult, cell: Cell, *, client: ModelClient, seed
 
 
 def tell(state: DebateState, event: Event) -> None:
-    """Emit an event."""
+    """Emit an event, with which the driver of the study records what it says."""
     if state.emit is not None:
         state.emit(event)
 
