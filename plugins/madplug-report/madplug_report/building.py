@@ -174,8 +174,9 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "repeats", "one repeat: how much a repetition would differ is not known"
     least = min((c["metrics"][c["metric"]]["n"] for c in measured), default=0)
     if measured and least < FEW:
-        seen = [c["detectable"] for c in report["comparisons"] if c["detectable"] is not None]
-        more = f"; differences below {min(seen):.2f} would show less often than four times in five" if seen else ""
+        seen = sorted(f"{c['detectable']:.2f}" for c in report["comparisons"] if c["detectable"] is not None)
+        below = " to ".join(dict.fromkeys([*seen[:1], *seen[-1:]])) + ", depending on the cell," * (len({*seen}) > 1)
+        more = f"; differences below {below} would show less often than four times in five" if seen else ""
         where = " in the smallest cell" if len(cells) > 1 else ""
         yield "samples", f"{least} sample{'s' * (least != 1)}{where}: too few to tell much{more}"
     if len({c["samples"] for c in cells}) > 1 or len({c["debates"] for c in cells}) > 1:

@@ -259,11 +259,13 @@ REASON = "decided after 40 questions: a - b in [+0.1, +0.3]"
      {"samples": "6 samples in the smallest cell: too few to tell much", "oracle": "components saw the references"}),
     ([{"skill": 0.2}, {}], {"samples": 6, "repeats": 2},
      {"samples": " would show less often than four times in five", "fallback": "decided by a fallback"}),
+    ([{"skill": 0.3}, {"skill": 0.5}, {}], {"samples": 20, "repeats": 2},
+     {"samples": ", depending on the cell, would show less often", "fallback": "decided by a fallback"}),
     ([{"skill": 0.2}, {}], {"repeats": 2},
      {"fallback": "decided by a fallback: 13 of 80 debates of 'a'; madplug read"}),
     ([{"skill": 0.2}] * 7, {"repeats": 2}, {"fallback": " and 1 more cell; madplug read"})],
     ids=["nothing", "one repeat", "nothing yet", "ended early", "few samples of an oracle study",
-         "few samples that differ", "a fallback",
+         "few samples that differ", "few samples that differ more or less", "a fallback",
          "more fallbacks than are told"])
 def test_what_is_to_be_known_about_a_study_is_noted(study, kit, reported, cells, how, notes):
     drawn = [kit.Drawn(name, **{"skill": 50, **cell}) for name, cell in zip("abcdefg", cells, strict=False)]
