@@ -39,18 +39,17 @@ def outline(result: DebateResult, grades: Grades, spending: Spent | None = None)
     counted = {c.id for c in columns if c.votes} or {c.id for c in columns}
     changes = tuple(c for c in _changes(result.messages, grades) if c.agent in counted)
     rounds = tuple(_rounds(result, grades, columns, counted, {c.message for c in changes}))
-    decision, tokens = result.decision, result.tokens
+    decision, tokens, unread = result.decision, result.tokens, tuple(result.unread_parts())
     right = grades.get(decision.key) if decision is not None and decision.key is not None else None
     return Outline(
         cell=result.cell, repeat=result.repeat, sample=result.sample, references=result.references,
         state=_state(result), error=result.error, agents=columns, answers=tuple(_answers(result, grades)),
         rounds=rounds, changes=changes,
         messages=tuple(_cards(result.messages, result.agents, grades, changes, spending)),
-        decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
+        decision=decision, right=right, traits=traits(result, right, rounds, changes, counted, unread=bool(unread)),
         metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
         completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
-        missing=tuple(missing_names(result.agents, result.messages)), unread=tuple(result.unread_parts()),
-        notes=result.notes,
+        missing=tuple(missing_names(result.agents, result.messages)), unread=unread, notes=result.notes,
         opening_calls=result.opening_calls, other_calls=result.other_calls)
 
 

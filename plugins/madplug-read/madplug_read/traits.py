@@ -30,12 +30,15 @@ TRAITS: Mapping[str, str] = {
 
 
 def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow], changes: Sequence[Change],
-           voters: Collection[int]) -> tuple[str, ...]:
-    """The traits of a debate, in the order of `TRAITS`. right: whether its decision is right."""
+           voters: Collection[int], *, unread: bool) -> tuple[str, ...]:
+    """The traits of a debate, in the order of `TRAITS`.
+
+    right: whether its decision is right. unread: whether a part of it could not be read.
+    """
     found = {*_of_the_end(result, right), *_of_changes(changes)}
     if result.decision is not None:
         found |= {name for name in ("fallback", "tie") if getattr(result.decision, name)}
-    if result.unread:
+    if unread:
         found.add("ballot_unread")
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
     found |= {*_at_first(next((row for row in marks if any(m.key is not None for m in row)), ()), right)}

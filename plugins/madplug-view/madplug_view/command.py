@@ -50,7 +50,7 @@ def view(folders: tuple[Path, ...], asks: bool, host: str, port: int, no_browser
     if output is not None:
         from madplug_view.export import Part, export
 
-        known = [found["cell"] for study in studies for found in study.overview()["cells"]]
+        known = [found["cell"] for study in studies if cells for found in study.overview()["cells"]]
         if unknown := [Problem("--cell", f"there is no cell '{cell}'{nearest_or_all(cell, dict.fromkeys(known))}")
                        for cell in cells if cell not in known]:
             raise UserError(unknown)

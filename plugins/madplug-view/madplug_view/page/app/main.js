@@ -16,9 +16,10 @@ const PAGES = { start: StartPage, study: StudyPage, cell: CellPage, debate: Deba
 
 function Program() {
   const [hash, setHash] = useState(location.hash);
+  const [count, setCount] = useState(0);
   const [failure] = useErrorBoundary((error) => console.error(error));
   const path = hash.split('?')[0];
-  const { value: names, error, loading } = useAnswer(studyNames, [path]); // one may have begun meanwhile
+  const { value: names, error, loading } = useAnswer(studyNames, [path, count]); // one may have begun meanwhile
   useEffect(() => {
     const changed = () => setHash(location.hash);
     addEventListener('hashchange', changed);
@@ -31,7 +32,7 @@ function Program() {
   const Page = PAGES[route.page];
   if (!Page) return html`<${Problem} error="There is no such page." />`;
   if (route.unknown) return html`<${Problem} error=${`There is no study '${route.unknown}' here.`} />`;
-  return html`<${Page} ...${route} key=${path} />`;
+  return html`<${Page} ...${route} names=${names} count=${count} again=${() => setCount((n) => n + 1)} key=${path} />`;
 }
 
 const { start } = globalThis.madplugExport ?? {};

@@ -1,7 +1,7 @@
 // Several studies: a list with what one looks for, and two cells of any of them compared.
 
 import { useEffect, useState } from '../vendor/hooks/index.js';
-import { data, studyNames } from './data.js';
+import { data } from './data.js';
 import { brief, money, plural, rounded, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Crumbs, Heading, Problem, Title, breakable, sortedBy, useAnswer } from './parts.js';
@@ -10,12 +10,8 @@ import { StudyPage } from './study.js';
 
 const OFTEN = 3000; // milliseconds between two looks at studies that may run
 
-export function StartPage({ query }) {
-  const [count, setCount] = useState(0);
-  const { value: names, error } = useAnswer(studyNames, [count]); // a study may begin meanwhile
-  if (error) return html`<${Problem} error=${error} />`;
-  if (!names) return html`<p class="loading">Loading…</p>`;
-  return names.length === 1 ? html`<${StudyPage} study=${0} query=${query} />` : html`<${Studies} names=${names} query=${query} count=${count} again=${() => setCount((n) => n + 1)} />`;
+export function StartPage(given) {
+  return given.names.length === 1 ? html`<${StudyPage} study=${0} query=${given.query} />` : html`<${Studies} ...${given} />`;
 }
 
 const SORTS = {
