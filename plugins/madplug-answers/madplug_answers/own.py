@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
-from madplug_answers.marks import ANNOUNCED_HERE, MARKER
+from madplug_answers.marks import ANNOUNCED_HERE, LINE, MARKER
 from madplug_answers.reports import blank, blank_reports
 from madplug_prompting.patterns import regex
-from madplug_prompting.replies import STANCE, without_thoughts
+from madplug_prompting.replies import STANCE, read_json, without_thoughts
 
 _EMPHASIS = regex(r"(?<![0-9)])(?<![0-9)] )\*+|\*+(?! ?[0-9(\\])|`+")
 """A star between factors is not emphasis."""
@@ -32,6 +32,8 @@ _QUOTED = regex(
     r"|‘(?P<round>(?:[^‘’\n]|’(?=\w)){1,400})’(?!\w)")
 _UTTERANCE = regex(r"(?i)\b(?:answer|solution|I|we)\b|\\boxed")
 _OPTION = regex(r"(?:\(X\) ?)?\(?[A-Z]\) ")
+_OBJECT = regex(r"(?m)(?:^[ \t]{0,9}`{3,}\w{0,9}\s{1,9})?^[ \t]{0,9}\{")
+_FIELD = regex(r'(?i)"(?:final[_ ]?)?answer"\s{0,9}:')
 _LONGEST_NAME = 40
 _INTRODUCED = regex(
     r"(?:\b(?:I|[Mm]y)\b|\b(?:updated|revised|final)\b)(?:(?!\b(?:agent|other|their|his|her)s?\b)[^\n.!?]){0,100}"
@@ -52,12 +54,22 @@ def parse_reply(text: str) -> ReplyText:
     """The text of a reply, and the author's own words in it."""
     if _TOKEN.fullmatch(text):
         return ReplyText(text, text)
-    text = spoken(text)
+    text = _closed(spoken(text))
     own = unquoted(text)
     if "*" not in text and "`" not in text:
         return ReplyText(text, blank_reports(own))
     emphasis = [mark.span() for mark in _EMPHASIS.finditer(text)]
     return ReplyText(_cut(text, emphasis), blank_reports(_cut(own, emphasis)))
+
+
+def _closed(text: str) -> str:
+    """A reply that ends with a JSON object on lines of its own, with the object's answer as a closing line instead."""
+    object_at = _OBJECT.search(text) if text.rstrip("` \n").endswith("}") and _FIELD.search(text) else None
+    fields = read_json(text) or {} if object_at else {}
+    found = [value for key, value in fields.items() if _FIELD.match(f'"{key}":')]
+    if object_at is None or not found or not isinstance(found[-1], str | int | float):
+        return text
+    return f"{text[:object_at.start()]}{LINE} {found[-1]}"
 
 
 def plain(text: str) -> str:

@@ -21,7 +21,8 @@ OTHERS = [
     "In Agent 2's view, the answer is {other}.", "Agent 2's answer is {other}.", "**Agent 2's final answer:** {other}",
     "The answer of Agent 2 is {other}.", "Agent 2: The answer is {other}.", "- **Agent 2**: the answer is {other}",
     "Ada believes the answer is {other}.", "They said that the answer is {other}.",
-    "Agent 2 said:\nFinal answer: {other}"]
+    "Agent 2 said:\nFinal answer: {other}", 'Agent 2 said: {{"answer": "{other}"}}',
+    'Agent 2 said:\n```json\n{{"answer": "{other}"}}\n```']
 FORMATS = {
     "choice": (Choice(), CITIES, "(A)", "(B)", "A"), "several": (Choice(several=True), CITIES, "(A), (C)", "(B)", "AC"),
     "number": (Number(), ANY, "12", "17", "12"), "math": (Math(), ANY, r"$\frac{1}{2}$", r"$\frac{1}{3}$", "0.5"),
@@ -42,6 +43,23 @@ def test_another_agent_s_answer_after_one_s_own_changes_nothing(format, said):
 def test_a_reply_that_only_reports_an_answer_has_none(format, said):
     answers, sample, _, other, _ = FORMATS[format]
     assert answers.canonical(f"I have read the discussion.\n{said.format(other=other)}", sample) is None
+
+
+@each_format
+@pytest.mark.parametrize("reply", [
+    '{{"answer": "{mine}"}}', '{{"reason": "The answer is {other}? No.", "Final_Answer": "{mine}", "confidence": 0.5}}',
+    'I looked it up.\n```json\n{{"answer": "{mine}",\n "steps": ["{other}"]}}\n```',
+    'At first I took {other}.\n{{"answer": "{other}"}}\nNow:\n{{"answer": "{mine}"}}\n'])
+def test_a_json_object_at_the_end_gives_its_answer(format, reply):
+    answers, sample, mine, other, key = FORMATS[format]
+    mine = mine.replace("\\", "\\\\")
+    assert answers.canonical(reply.format(mine=mine, other=other.replace("\\", "\\\\")), sample) == key
+
+
+@pytest.mark.parametrize("format", ["choice", "number", "yesno"])
+def test_a_json_object_with_no_answer_gives_none(format):
+    answers, sample, _, _, _ = FORMATS[format]
+    assert answers.canonical('{"answer": null}', sample) is None
 
 
 @each_format
