@@ -147,8 +147,8 @@ function Charts({ study, many }) {
     ${data.live && html`<button type="button" class="button" onClick=${draw} disabled=${state.busy}>${
       state.busy ? 'drawing…' : state.charts ? 'draw them again' : 'draw the charts of the report'}</button>`}</div>
     ${state.error && html`<${Problem} error=${state.error} />`}
-    <div class="charts">${(state.charts ?? []).map((chart) => html`<figure key=${chart.name}><img alt=${chart.title}
-      src=${data.chartAddress(study, chart)} /><figcaption><b>${chart.title}.</b> ${chart.caption}</figcaption></figure>`)}</div></section>`;
+    <div class="charts">${(state.charts ?? []).map((chart) => html`<figure key=${chart.name}><div class="wide"><img
+      alt=${chart.title} src=${data.chartAddress(study, chart)} /></div><figcaption><b>${chart.title}.</b> ${chart.caption}</figcaption></figure>`)}</div></section>`;
 }
 
 const PLACES = [
