@@ -112,7 +112,9 @@ class AccessError(RefusedError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'X'?` for the known name closest to `name`, or an empty string."""
     known = list(known)
-    found = [k for k in known if k.lower() == name.lower()] or get_close_matches(name, known, n=1, cutoff=0.6)
+    alike = [k for k in known if k.rpartition(".")[2] == name.rpartition(".")[2]]  # of another plugin
+    found = [k for k in known if k.lower() == name.lower()] or (alike if len(alike) == 1 else [])
+    found = found or get_close_matches(name, known, n=1, cutoff=0.6)
     if not found:  # a full name whose last part was mistyped less than its first
         tails = {k.rpartition(".")[2]: k for k in known}
         found = [tails[t] for t in get_close_matches(name.rpartition(".")[2], tails, n=1, cutoff=0.75)]

@@ -9,7 +9,7 @@ from madplug import UserError
 from madplug.config import load
 from madplug.config.check import notes
 from madplug.config.problems import secret_part
-from madplug.errors import listed, message_of
+from madplug.errors import listed, message_of, nearest
 from madplug.options import path_digest
 
 
@@ -273,6 +273,14 @@ def test_of_many_names_the_closest_are_listed_first():
     assert listed(names, 2) == "cell-0, cell-1 and 98 more"
     assert listed(names, 3, near="cell-77x").startswith("cell-77, ")
     assert listed(names, 3, near="cell-77x").endswith(" and 97 more")
+
+
+@pytest.mark.parametrize(("name", "known", "near"), [
+    ("mallm.ranked", ["moa.rank", "voting.ranked"], "voting.ranked"),
+    ("som.debat", ["som.debate", "mad.debate"], "som.debate"),
+    ("mallm.debate", ["som.debate", "dar.debate", "mallm.debates"], "mallm.debates")])
+def test_the_nearest_name_may_be_the_same_one_of_another_plugin(name, known, near):
+    assert nearest(name, known) == f"; did you mean '{near}'?"
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
