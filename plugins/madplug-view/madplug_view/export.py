@@ -18,7 +18,7 @@ from madplug.study import write_whole
 from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
-from madplug_view.notes import read_notes
+from madplug_view.notes import Note, read_notes, words_of
 from madplug_view.queries import metric_names, walk
 from madplug_view.rows import cut_call, row_of, texts_of
 from madplug_view.server import PAGE_FOLDER
@@ -181,8 +181,9 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
             continue
         found = outline(result, study.grade(reader, result), reader.spent)
         yield {**row_of(found), "chunk": f"{name}-{nth}", "started": started, "messages": len(found.messages),
-               "metrics": dict(found.metrics), "key": key_of(result), "search": _search_text(found, chunks),
-               "note": notes.get(id), "digest": sample_digest(result.sample, result.references)}
+               "metrics": dict(found.metrics), "key": key_of(result), "note": notes.get(id),
+               "search": _search_text(found, notes.get(id), chunks),
+               "digest": sample_digest(result.sample, result.references)}
         entry = _entry(study, reader, found, part)
         full[json.dumps(list(id), ensure_ascii=False, separators=(",", ":"))] = entry
         size += len(to_json(entry))
@@ -205,12 +206,12 @@ def _entry(study: Study, reader: Reader, found: Outline, part: Part) -> dict[str
             "calls": calls}
 
 
-def _search_text(found: Outline, chunks: _Chunks) -> str:
-    """What a search looks through: every text on one page, otherwise questions and answers."""
+def _search_text(found: Outline, note: Note | None, chunks: _Chunks) -> str:
+    """What a search looks through: every text on one page, otherwise questions and answers; and the reader's note."""
     texts = list(texts_of(found))
     if chunks.whole is None:
         texts = [found.sample.id, found.sample.question[:300], *(a.key for a in found.answers)]
-    return "\n".join(text[:5000] for text in texts).lower()
+    return "\n".join(text[:5000] for text in (*texts, *words_of(note))).lower()
 
 
 def _check_folder(folder: Path) -> None:

@@ -34,6 +34,11 @@ def read_notes(folder: Path) -> dict[DebateId, Note]:
         raise UserError(f"{path}: cannot be read: {error}; move it away to write notes") from None
 
 
+def words_of(note: Note | None) -> list[str]:
+    """What the reader wrote, to be searched in."""
+    return [note["text"], *note["tags"]] if note else []
+
+
 def write_note(folder: Path, id: DebateId, note: Mapping[str, Any]) -> Note:
     """Replace the note on a debate; an empty one is removed. Returns it as it was written."""
     kept = _note(note)

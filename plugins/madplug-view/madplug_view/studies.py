@@ -33,7 +33,7 @@ from madplug_read import (
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
 from madplug_view.levels import levels
-from madplug_view.notes import Note, read_notes, write_note
+from madplug_view.notes import Note, read_notes, words_of, write_note
 from madplug_view.queries import Ending, Scores, failures, in_order, metric_names, overview, scores, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts
@@ -216,7 +216,7 @@ class Study:
                 scanned += 1
                 if self._may_fit(id, search, notes) and (result := reader.debate(id)) is not None:
                     found = outline(result, self.grade(reader, result))
-                    if fits(found, result):
+                    if fits(found, result, notes.get(id)):
                         rows.append({**row_of(found), "note": notes.get(id)})
                 until = until or time.monotonic() + PATIENCE  # the first may have to import the answer format
                 if len(rows) == PAGE or time.monotonic() > until:
@@ -331,12 +331,12 @@ class Study:
             self._grader = self._grader or Grader(reader)
             return self._grader.grade(result)
 
-    def _filter(self, reader: Reader, search: Search) -> Callable[[Outline, DebateResult], bool]:
+    def _filter(self, reader: Reader, search: Search) -> Callable[[Outline, DebateResult, Note | None], bool]:
         wanted, text = set(search.traits), search.text.casefold()
 
-        def fits(found: Outline, result: DebateResult) -> bool:
+        def fits(found: Outline, result: DebateResult, note: Note | None) -> bool:
             return (wanted <= set(found.traits) and search.group in ("", found.sample.group)
-                    and (not text or any(text in t.casefold() for t in texts_of(found)))
+                    and (not text or any(text in t.casefold() for t in (*texts_of(found), *words_of(note))))
                     and (search.other is None or self._differs(reader, search, result)))
 
         return fits

@@ -94,6 +94,7 @@ def test_a_note_is_kept_beside_the_study_found_by_its_tag_and_exported(kit, tmp_
         assert (put(server.own, "calls").status, put(server.own, body="[1]").status) == (405, 404)
         assert json.loads(put(server.own).body) == {"text": "look again", "tags": ["odd"]}
         assert [row["note"]["text"] for row in server.api("/0/page?tag=odd")["rows"]] == ["look again"]
+        assert [len(server.api(f"/0/page?text={text}")["rows"]) for text in ("LOOK", "odd", "oddest")] == [1, 1, 0]
         assert server.api("/0/counts?cell=plain")["tags"] == {"odd": 1}
     assert (folder / "study.db").read_bytes() == records
     export.export(open_studies([folder]), tmp_path / "page.html")
