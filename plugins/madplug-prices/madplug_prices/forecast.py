@@ -112,8 +112,10 @@ class Echo(Model):
         ending = self._endings[(request.agent or 0) % len(self._endings)]
         tokens = min(self._tokens, request.params.get("max_tokens") or self._tokens)
         asked = "".join(map(_text, request.messages))
-        text = reply_in(request.form if self._agrees else None, "word " * (tokens * CHARACTERS // 5),
-                        f"Final answer: {ending}")
+        prose = "word " * (tokens * CHARACTERS // 5)
+        if self._agrees:
+            prose = f"Confidence: 100\n{prose}"[:len(prose)]  # a gate may then leave the others out
+        text = reply_in(request.form if self._agrees else None, prose, f"Final answer: {ending}")
         return Completion(text, Usage(len(asked) // CHARACTERS + 1, tokens))
 
 

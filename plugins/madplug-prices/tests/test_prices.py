@@ -44,6 +44,14 @@ def test_the_same_request_to_two_models_counts_twice():
     assert two.tokens == (2 * one.tokens[0], 2 * one.tokens[1])
 
 
+def test_the_least_that_a_gate_takes_is_a_sure_answer():
+    pytest.importorskip("madplug_gate")
+    gate, one = (forecast(load({**RUN, "models": {"small": MODEL}, "debate": debate})) for debate in (
+        {"paradigm": "gate.debate"}, {"paradigm": "som.debate", "agents": 1, "rounds": 1}))
+    assert one.tokens[0] < gate.tokens[0] < 1.5 * one.tokens[0], "the request for a confidence is longer"
+    assert gate.tokens[1] > 8 * one.tokens[1]
+
+
 def test_check_tells_tokens_and_dollars_of_built_in_prices_and_who_has_none():
     file = Path("s.toml")
     table = {**RUN, "debate": CELLS[0]["debate"]}
