@@ -145,7 +145,8 @@ def compared(differences: NDArray[np.float64], binary: bool) -> dict[str, Any]:
     else:
         test = st.sign_flips(differences, SEED)
     return {"samples": n, "difference": mean, "p": test.p, "test": test.method,
-            "detectable": sizes.detectable(square, n), "samples_to_settle": sizes.to_settle(mean, square)}
+            "detectable": sizes.detectable(square, n, binary=binary),
+            "samples_to_settle": sizes.to_settle(mean, square)}
 
 
 def _resampled(columns: Sequence[tuple[int, NDArray[np.float64]]]) -> list[

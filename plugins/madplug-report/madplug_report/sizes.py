@@ -30,21 +30,27 @@ def sample_size(population: int, conf: float = 0.95, margin: float = 0.05, p: fl
     return needed if rounding == "none" else min(population, max(1, _up(needed)))
 
 
-def detectable(mean_square: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
+def detectable(mean_square: float, n: int, alpha: float = ALPHA, power: float = POWER, *,
+               binary: bool = False) -> float | None:
     """The smallest true difference that n pairs show with this power.
 
     mean_square: of the differences; of single right and wrong answers, the share of pairs that disagree. This is
-    Connor's (1987) condition for McNemar's test, which applies to means over repeats unchanged. None where no pair
-    differs, and where no difference this small pairs can have would be seen.
+    Connor's (1987) condition for McNemar's test, which applies to means over repeats unchanged. binary: the pairs are
+    of single answers, of which at least the share `d` disagrees where the true difference is `d`: few pairs that
+    disagreed do not mean that a small difference shows. None where no pair differs, and where no difference that
+    so few pairs can have would be seen.
     """
-    if mean_square <= 0 or n < 1:
+    if mean_square <= 0 or n < 1 or (binary and 2 ** (1 - n) > alpha):  # the exact test's p if all differ, one way
         return None
     a, b = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(power)
     root = n * a * a - (n + b * b) * (a * a - b * b)
     if root < 0:
         return None
-    least = math.sqrt(mean_square) * (math.sqrt(n) * a + math.sqrt(root)) / (n + b * b)
-    return least if least <= math.sqrt(mean_square) else None
+    share = (math.sqrt(n) * a + math.sqrt(root)) / (n + b * b)  # of the root of the mean square
+    if share > 1:
+        return None
+    least = share * math.sqrt(mean_square)
+    return max(least, share * share) if binary else least  # the condition with mean_square = d has the solution share²
 
 
 def to_settle(difference: float, mean_square: float, alpha: float = ALPHA, power: float = POWER) -> int | None:

@@ -204,6 +204,16 @@ def test_the_detectable_difference_solves_connors_condition_and_takes_the_size_t
     assert sizes.to_settle(least, share) == n
 
 
+@pytest.mark.parametrize(("n", "exact"), [(8, 0.801), (16, 0.449), (24, 0.309), (50, 0.154), (100, 0.078)])
+def test_few_pairs_that_disagree_do_not_make_a_small_difference_detectable(n, exact):
+    """exact: the power of the exact test, summed up over all numbers of pairs that disagree."""
+    few, many = sizes.detectable(0.02, n, binary=True), sizes.detectable(0.9, n, binary=True)
+    assert 0.9 * exact < few < exact
+    assert sizes.to_settle(few, few) == n
+    assert few < many == sizes.detectable(0.9, n)
+    assert sizes.detectable(1.0, 5, binary=True) is None, "the p of five samples that all differ is 0.0625"
+
+
 @pytest.mark.parametrize("size", [1e-11, 1e19, 1e99])
 def test_the_size_of_scores_does_not_change_a_test(size):
     x = np.arange(1, 12) * size
