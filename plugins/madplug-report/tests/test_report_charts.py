@@ -94,6 +94,12 @@ def test_labels_do_not_collide_and_no_colour_and_no_name_inside_a_picture_is_ano
         assert shaded or fixed <= {"#ffffff"}, (chart.name, fixed)
 
 
+def test_a_cell_has_one_colour_in_all_charts(study, kit):
+    made = made_of(build([study(three(kit), samples=12)]))
+    assert [colour for colour in SERIES if f"--{colour}" in made["by-round"].svg] == ["blue", "orange", "green"]
+    assert [colour for colour in SERIES if f"--{colour}" in made["flips"].svg] == ["green"], "only the debate is in it"
+
+
 def test_long_broad_and_foreign_names_have_room_and_stay_different_and_oracle_is_on_every_chart(study, kit):
     names = ["W" * 90, "x" * 200, "x" * 99 + "y" + "x" * 100, "decision=" + "very.long.name" * 9, "m@%&" * 20,
              "$x^2$ and \\frac{"]  # mathematics is only text

@@ -9,7 +9,7 @@ import numpy as np
 
 from madplug_report.charts import Chart
 from madplug_report.charts.heat import table
-from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, names
+from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, looks, names
 
 LINES = 6
 """More cells than this are shown as rows."""
@@ -93,9 +93,9 @@ def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels
     each = 1 / len(panels)
     for i, (said, values) in enumerate(panels):
         axes = sheet.axes(i * each, each - 0.06)
-        for k, row in enumerate(values):
+        for k, row, text in zip(looks(report, cells), values, texts, strict=True):
             axes.plot(range(1, most + 1), row, color=colour(SERIES[k]), marker=MARKERS[k], ls=DASHES[k], lw=1.5, ms=5,
-                      label=texts[k])
+                      label=text)
         axes.set_title(said, loc="left")
         axes.set_xlim(start - 0.3, max(most, start) + 0.3)
         axes.set_ylim(0, 1.08 * (highest(values) if separate else max(highest(v) for _, v in panels)))
