@@ -349,8 +349,9 @@ class Metric(Component):
 
     kind, plural, label, slot = "metric", "metrics", "metric", "metrics"
     how_many = "list"
-    proportion: bool = False
-    """Whether scores are 0 or 1, so that their mean is a proportion and has a Wilson interval."""
+    proportion: bool | frozenset[str] = False
+    """Whether scores are 0 or 1, so that their mean is a proportion and has a Wilson interval; of several scores by
+    name, also the names of those that are."""
     score_name: str = ""
     """The name of its scores in the cell: its full name, with `#2` for the second metric of that name."""
 

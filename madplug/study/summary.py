@@ -40,7 +40,7 @@ class CellScores:
     def metrics(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
         """Mean, spread over repeats and 95 % interval over samples (`madplug.study.intervals`), by the scores' names.
 
-        proportions: the metrics whose scores are 0 or 1. A debate that failed has no score, and is in no mean.
+        proportions: the metrics or scores that are 0 or 1. A debate that failed has no score, and is in no mean.
         only: these metrics, in this order; by default all, by name.
         """
         names = sorted(self._scores)
@@ -82,13 +82,21 @@ def summarise(study: Reader, setups: Iterable[CellSetup], repeats: int,
         cell = setup.cell
         found = sums.get(cell.slug) or CellOverview(cell.slug)
         extra = _own_figures(study, cell, report)
-        figures = scores[cell.slug].report(
-            found, [name for name, metric in cell.metrics.items() if metric.proportion], list(cell.metrics))
+        figures = scores[cell.slug].report(found, [*_proportions(cell)], list(cell.metrics))
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": repeats, "samples": (found.done + found.failed) // repeats,
                       **figures, **({"figures": extra} if extra else {}),
                       "prepared": prepared.get(cell.slug, {"calls": 0, "tokens": 0})})
     return cells
+
+
+def _proportions(cell: Cell) -> Iterator[str]:
+    """The metrics, or the scores of one, that are 0 or 1."""
+    for name, metric in cell.metrics.items():
+        if isinstance(metric.proportion, bool):
+            yield from [name] * metric.proportion
+        else:
+            yield from (f"{name}.{part}" for part in metric.proportion)
 
 
 def _own_figures(study: Reader, cell: Cell, report: Callable[[str], None]) -> dict[str, Any]:

@@ -155,7 +155,8 @@ def test_another_metric_or_other_options_of_one_score_what_is_recorded_and_ask_o
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) == 30
     before = summary(tmp_path)["cells"][0]
-    assert list(before["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
+    assert {name: found["ci_method"] for name, found in before["metrics"].items()} == {
+        "kit.right": "Wilson", "kit.graded.grade": "Wilson", "kit.graded.length": "Student's t"}
     assert program("run", write(), *GRADED, "--output", "fresh").returncode == 0
     assert without_calls(exported(tmp_path / "runs/study")) == without_calls(exported(tmp_path / "fresh"))
     program("run", write(), *GRADED, *LEDGER)

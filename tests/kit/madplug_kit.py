@@ -185,6 +185,7 @@ class Graded(Metric):
     """What a model says of the decision."""
 
     name = "graded"
+    proportion = frozenset({"grade"})
 
     class Options(Options):
         rubric: str = Field(default="", description="prompt: what counts. {answer}")

@@ -26,6 +26,7 @@ class Agreement(Metric):
     """
 
     name = "agreement"
+    proportion = frozenset({"unanimous"})
     source = "Smit et al. 2024 (DebateLLM); this project's definitions"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:

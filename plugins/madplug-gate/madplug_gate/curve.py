@@ -55,6 +55,7 @@ class Curve(Metric):
     """
 
     name = "curve"
+    proportion = frozenset({"first", "last"})
     source = "this project's; after DOWN (arXiv 2504.05047)"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:

@@ -40,6 +40,7 @@ class Judged(Metric):
     """
 
     name = "judged"
+    proportion = frozenset({"both_right", "chose_right"})
     source = "Khan et al. 2024 (arXiv 2402.06782), section 3; Kenton et al. 2024 (arXiv 2407.04622)"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None]:
