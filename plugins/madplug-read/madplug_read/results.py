@@ -58,7 +58,7 @@ def _row(cell: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, str]:
     tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
     return {"cell": cell["cell"] + ORACLE * bool(cell["oracle"])
             + (f" ({cell['partial']} partial)" if cell.get("partial") else ""),
-            **{name: figure(cell["metrics"].get(name)) for name in metrics},
+            **{name: figure(cell["metrics"].get(name), cell["samples"]) for name in metrics},
             "debates": str(cell["done"] + cell["failed"]),
             "undecided": str(cell["undecided"]), "fallback": str(cell.get("fallback", 0)),
             "failed": str(cell["failed"]), "calls": f"{cell['calls'] / debates:.1f}", "tokens": f"{tokens:.0f}",
@@ -80,17 +80,19 @@ def _paragraph(row: Mapping[str, str]) -> str:
     return "\n".join([row["cell"], *(f"  {name:{longest}}  {row[name]}" for name in names)])
 
 
-def figure(metric: Mapping[str, Any] | None) -> str:
-    """A mean with its interval."""
+def figure(metric: Mapping[str, Any] | None, samples: int) -> str:
+    """A mean with its interval, and how many of these samples have a score, if not all."""
     if metric is None:
         return "-"
     interval = metric.get("ci95")
-    return f"{metric['mean']:.3f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+    return (f"{metric['mean']:.3f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+            + (f" (n={metric['n']})" if metric["n"] < samples else ""))
 
 
 def conclusion(summary: Mapping[str, Any]) -> str | None:
     """What can be concluded from the first metric that is a share of right answers, and what not, in a sentence."""
-    name = next((n for cell in summary["cells"] for n, m in cell["metrics"].items() if m.get("proportion")), None)
+    name = next((n for cell in summary["cells"] for n, m in cell["metrics"].items()
+                 if m.get("proportion") and n.count(".") < 2), None)  # "dynamics.decided.tie" is of no answer
     found = [(cell, cell["metrics"][name]) for cell in summary["cells"] if name in cell["metrics"]]
     if name is None or not found:
         return None

@@ -9,10 +9,10 @@ from madplug_read.results import conclusion, summary_rows, summary_table
 
 
 def cell(name, means, **more):
-    metrics = {n: {"mean": m, "ci95": [m - 0.1, m + 0.1], "n": 20, "proportion": n == "qa.accuracy"}
+    metrics = {n: {"mean": m, "ci95": [m - 0.1, m + 0.1], "n": 20, "proportion": n in ("qa.accuracy", "x.y.sure")}
                for n, m in means.items()}
-    return {"cell": name, "oracle": False, "metrics": metrics, "done": 20, "failed": 0, "undecided": 1, "calls": 60,
-            "tokens": {"prompt": 400, "completion": 200}, "cost_usd": 0.0, **more}
+    return {"cell": name, "oracle": False, "metrics": metrics, "samples": 20, "done": 20, "failed": 0, "undecided": 1,
+            "calls": 60, "tokens": {"prompt": 400, "completion": 200}, "cost_usd": 0.0, **more}
 
 
 def table(*cells, width=80):
@@ -67,7 +67,14 @@ def test_it_ends_with_what_can_be_concluded(cells, words):
 
 def test_without_a_share_of_right_answers_nothing_is_concluded():
     assert conclusion({"cells": [cell("a", {"dynamics.rounds": 2.0})]}) is None
+    assert conclusion({"cells": [cell("a", {"x.y.sure": 0.5})]}) is None
+    assert conclusion({"cells": [cell("a", {"x.y.sure": 0.5, **MEANS})]}).startswith("qa.accuracy lies")
     assert conclusion({"cells": []}) is None
+
+
+def test_a_score_that_some_samples_do_not_have_says_how_many_do():
+    _, a, b = table(cell("a", MEANS), cell("b", MEANS, samples=24), width=150).splitlines()
+    assert ("(n=20)" in a, "[0.40, 0.60] (n=20) " in b) == (False, True)
 
 
 def test_a_cell_without_a_score_is_in_the_table():
