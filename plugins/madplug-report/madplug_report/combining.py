@@ -112,13 +112,17 @@ def marginals(analysis: Analysis, families: Mapping[str, Mapping[str, Sequence[s
     """
     found = []
     sets = [(group.levels, group.cells, group.metric) for group in analysis.groups]
-    metrics = {metric for _, _, metric in sets}
+    metrics, seen = {metric for _, _, metric in sets}, set()
     if len(sets) > 1 and len(metrics) == 1:
         sets.append(({}, [i for _, cells, _ in sets for i in cells], metrics.pop()))
     for separate, cells, metric in sets:
         crossed = [i for i in cells if not analysis.debates.cells[i].named] or cells
         for factor in analysis.factors.factors:
             rows = [] if factor.name in separate else _margins(analysis, crossed, factor, families)
+            own = (factor.name, *(tuple(row["cells"]) for row in rows))
+            if own in seen:  # all groups together, of which one has such settings
+                continue
+            seen.add(own)
             found += [{"group": dict(separate), "factor": factor.name, "metric": metric, **row} for row in rows]
     ps = [row["p"] for row in found if row["p"] is not None]
     corrected = iter(st.holm(ps))

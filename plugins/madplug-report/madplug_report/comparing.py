@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEED = 0
 MCNEMAR = "McNemar, exact"
 _DIGITS = 12
-"""Means of the same scores in another order differ in later digits."""
+"""Means of the same scores in another order differ in later digits, which would give a zero a sign."""
 
 
 class Comparisons:
@@ -100,8 +100,8 @@ class Comparisons:
         effects = {"cohen_h": st.cohen_h(share, other), "odds_ratio": st.odds_ratio(share, other),
                    "paired_odds_ratio": st.paired_odds_ratio(gained, lost)} if right_or_wrong else {}
         return {"effects": {"standardised": st.standardised(differences), **effects}, "mean": share,
-                "baseline_mean": other, "relative": (share - other) / other if other else None, "gained": gained,
-                "lost": lost}
+                "baseline_mean": other, "relative": _rounded(share - other) / other if other else None,
+                "gained": gained, "lost": lost}
 
     def _why_not(self, i: int, j: int) -> str:
         analysis, metric = self._analysis, self._analysis.metric_of[j]
@@ -139,7 +139,7 @@ def compared(differences: NDArray[np.float64], binary: bool) -> dict[str, Any]:
 
     binary: each is the difference of two debates that were right or wrong.
     """
-    n, mean, square = len(differences), float(differences.mean()), float((differences**2).mean())
+    n, mean, square = len(differences), _rounded(differences.mean()), float((differences**2).mean())
     if binary:
         test = st.Test(st.mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR)
     else:
@@ -164,4 +164,8 @@ def _resampled(columns: Sequence[tuple[int, NDArray[np.float64]]]) -> list[
 
 def _interval(interval: intervals.Interval | None) -> Mapping[str, Any]:
     return {"ci95": None, "ci_method": None} if interval is None else {
-        "ci95": [interval.low, interval.high], "ci_method": interval.method}
+        "ci95": [_rounded(interval.low), _rounded(interval.high)], "ci_method": interval.method}
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS) + 0.0

@@ -64,10 +64,13 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
     yield (f"Intervals are of 95% over samples ({', '.join(made) or 'none could be made'}; bootstraps seeded with "
            f"{report['seed']}): they say how much other samples would change the figure, not other prompts or models.")
     tests = sorted({c["test"] for c in report["comparisons"]})
+    margins = sum(row["p"] is not None for row in report["marginals"])
+    among = f" (those of marginal means for all {margins} of them)" if margins else ""
     if tests:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
-               f"corrected after Holm for all {report['family']} of this report; an interval is of one comparison, and "
-               "made by another method than the test, so that near 0.05 the two can differ. 'Gained/lost' counts "
+               f"corrected after Holm for all {report['family']} of cells in this report{among}; an interval is of "
+               "one comparison, and made by another method than the test, so that near 0.05 the two can differ. "
+               "'Gained/lost' counts "
                "samples of which the cell has the higher or the lower score; 'detectable' is the least true difference "
                f"that this many samples show with a power of {report['power']:.0%}, 'samples to settle' how many would "
                "show one as large as this.")

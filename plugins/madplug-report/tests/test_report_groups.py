@@ -153,6 +153,21 @@ def test_names_that_a_study_does_not_have_are_errors_with_the_nearest_one(crosse
     assert len(build([crossed], Wanted(cells=("*unanimity*", "*ranked*")))["cells"]) == 4
 
 
+def test_marginal_means_that_are_those_of_one_group_stand_once(study, kit):
+    def of(cell, *models):
+        return kit.replace(cell, settings={**cell.settings, "debate.models": [*models]},
+                           table={"debate": {"models": [*models]}})
+
+    cells = [of(cell, "m", "n") for cell in kit.sweep(agents=(2, 3), rounds=(1, 2))]
+    alone = of(kit.Drawn("alone"), "m")
+    without, beside = (build([study(drawn, samples=20, name=f"study{len(drawn)}")])["marginals"]
+                       for drawn in (cells, [*cells, alone]))
+    told = [[(row["factor"], row["level"], row["difference"], row["p_holm"]) for row in rows]
+            for rows in (without, beside)]
+    assert len(told[0]) == 4
+    assert told[0] == told[1]
+
+
 def test_marginal_means_of_a_family_are_those_of_its_levels(crossed, report):
     rows = {(row["group"].get("dataset"), row["level"]): row for row in report["marginals"]}
     by_cell = {c["cell"]: c["metrics"]["qa.accuracy"]["mean"] for c in report["cells"]}

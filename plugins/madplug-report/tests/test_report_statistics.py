@@ -10,6 +10,7 @@ import scipy.stats
 
 from madplug_report import intervals, sizes
 from madplug_report import statistics as st
+from madplug_report.comparing import paired_test
 
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
@@ -177,6 +178,18 @@ def test_spreads_and_effects_by_hand(figure, by_hand):
     st.standardised([0.5, 0.5]), sizes.detectable(0.0, 100), sizes.detectable(0.5, 1), sizes.to_settle(0.0, 0.3)])
 def test_a_figure_that_is_not_defined_is_none(figure):
     assert figure is None
+
+
+@pytest.mark.parametrize("scores", [[1 / 3, -1 / 3, 0.0] * 9, [-1 / 3, 1 / 3] * 15, [2 / 3, -1 / 3, -1 / 3] * 9])
+def test_a_difference_of_zero_has_no_sign(scores):
+    found = paired_test(scores, binary=False)
+    assert str(found["difference"]) == "0.0"
+
+
+def test_an_interval_that_ends_at_zero_has_zero_in_it():
+    dice = random.Random(88)
+    scores = [dice.choice([0, 0, 0, 1 / 3, -1 / 3, -2 / 3, -1 / 3]) for _ in range(60)]
+    assert str(paired_test(scores, binary=False)["ci95"]) == "[-0.15, 0.0]"
 
 
 # Sizes
