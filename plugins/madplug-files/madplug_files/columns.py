@@ -56,7 +56,7 @@ class ColumnOptions(RowOptions):
     reference_as: Wanted = Field(
         default="auto", description="how the reference of a row with choices is written: `letter` (or label), "
                                     "`index` from 0, `position` from 1, `text`; `set`: all that are right, as "
-                                    "with answers.choice and several = true; `verbatim`: kept as written")
+                                    "with answers.choice and several = true; `verbatim`: as it is written")
 
 
 class ColumnDataset(Dataset):

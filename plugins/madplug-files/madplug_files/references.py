@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from madplug_files.cells import as_word, is_empty, parse
+from madplug_files.cells import as_list, as_word, is_empty, parse
 
 _TEXT = {str}
 Wanted = Literal["auto", "letter", "index", "position", "text", "set", "verbatim"]
@@ -88,8 +88,8 @@ def as_choices(value: Any) -> Choices:
 
 def references(value: Any, choices: Choices, wanted: Wanted) -> tuple[str, ...]:
     """The references in a cell: several in a list, an empty list for a question without an answer."""
-    if isinstance(value, str) and value.startswith("[") and choices.texts:
-        value = parse(value)
+    if isinstance(value, str) and value.startswith("[") and (choices.texts or wanted != "verbatim"):
+        value = parse(value) if choices.texts else as_list(value)
     if wanted == "set" and choices.texts:
         return together(value, choices)
     if not isinstance(value, list | tuple):

@@ -102,7 +102,9 @@ CHOICES = {"option1": "Ann", "option2": "Bob", "reference": "2"}
           ("B", ("B",)), ("green", ("B",)), ([], ())]),
     *((row(reference=value), {}, {}, kept) for value, kept in (
         (18, ("18",)), (18.0, ("18",)), (-3.5, ("-3.5",)), (True, ("true",)), (" so ", ("so",)),
-        ("[0, 1)", ("[0, 1)",)), ("[-2,7]", ("[-2,7]",)), ([], ()))),
+        ("[0, 1)", ("[0, 1)",)), ("[-2,7]", ("[-2,7]",)), ([], ()), ("[]", ()), ('["50", "fifty"]', ("50", "fifty")),
+        ("[50", ("[50",)))),
+    (row(reference='["50", "fifty"]'), {"reference_as": "verbatim"}, {}, ('["50", "fifty"]',)),
     *((row(context=written), {}, {"context": kept}, ("4",)) for written, kept in (
         (["one", "two"], ("one", "two")), ("[1] a note", ("[1] a note",)), (None, ()))),
     (row(solution="it is 4", source="a book"), {}, {"metadata": {}}, ("4",)),

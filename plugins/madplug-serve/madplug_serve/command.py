@@ -49,13 +49,15 @@ def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool,
         raise UserError(f"serve: --no-key allows anyone who reaches {host} to spend your tokens; leave it out, or "
                         "listen on 127.0.0.1")
     confirm(file.parent, read(file, settings), yes=yes)
-    resolved = resolve_served(file, settings)
+    resolved, left_out = resolve_served(file, settings)
     folder = output or Path("runs") / f"{resolved.plan.name}-served"
     confirm(folder, resolved.table, yes=yes)
     key = None if no_key else os.environ.get(key_env) or secrets.token_urlsafe(24)
     made = "" if no_key or os.environ.get(key_env) else key_env
     if not _is_loopback(host):
         click.echo(f"warning: requests to {host} are not encrypted; put a proxy with TLS in front", err=True)
+    for name in () if quiet else left_out:
+        click.echo(f"cell '{name}' is matched to the debates of another cell and is not served", err=True)
     sys.exit(serve_study(resolved, folder, Address(host, port, key, template, timeout, made), quiet=quiet))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,8 +56,9 @@ class Address:
     """The variable that could have had the key, if there was none in it: the new key is shown once, stored nowhere."""
 
 
-def resolve_served(path: Path, settings: Sequence[str] = ()) -> ResolvedStudy:
-    """The study of a run file, with the conversations of clients in the place of its data.
+def resolve_served(path: Path, settings: Sequence[str] = ()) -> tuple[ResolvedStudy, list[str]]:
+    """The study of a run file, with the conversations of clients in the place of its data, and which cells it leaves
+    out: those that are matched to another cell's debate of the same sample.
 
     `repeats` and `[execution]` have no meaning there; observers and limits apply. Raises `UserError`.
     """
@@ -65,46 +66,36 @@ def resolve_served(path: Path, settings: Sequence[str] = ()) -> ResolvedStudy:
     table = read(path, settings)
     table.setdefault("dataset", {"use": CONVERSATIONS})
     named = Resolver(table, path.parent, registry).resolve()
+    own = {cell.slug: cell.settings for cell in named.plan.cells if not cell.match}
+    if not own:
+        raise UserError("serve: every cell is matched to another one, so none can debate a conversation by itself")
     table = named.expanded() | {"repeats": 1}
+    table["cells"] = [cell for cell in table["cells"] if cell["name"] in own]
     for cell in table["cells"]:
         if cell["dataset"]["use"] != CONVERSATIONS:
             cell["dataset"] = {"use": CONVERSATIONS, "like": cell["dataset"]}
     served = Resolver(table, path.parent, registry).resolve()
     served.plan = replace(served.plan, limits=named.plan.limits, observers=named.plan.observers)
-    return served
-
-
-def served_models(resolved: ResolvedStudy) -> list[str]:
-    """The cells that can be served: those that are not matched to another cell's debate of the same sample."""
-    found = [cell.slug for cell in resolved.plan.cells if not cell.match]
-    if not found:
-        raise UserError("serve: every cell is matched to another one, so none can debate a conversation by itself")
-    return found
+    for cell in served.plan.cells:
+        cell.settings = own[cell.slug]  # an expanded cell has every one
+    return served, [cell.slug for cell in named.plan.cells if cell.match]
 
 
 def serve_study(resolved: ResolvedStudy, folder: Path, address: Address, *, quiet: bool = False) -> int:
     """Serve a study until a signal ends it; returns the exit status."""
     check_folder(folder)
-    models = served_models(resolved)
+    models = [cell.slug for cell in resolved.plan.cells]
     debates = Debates()
     resolved.plan = replace(resolved.plan, executor=debates)
     with closing(Listening(address.host, address.port)) as listening, Session(resolved, folder) as session:
         collect_rarely()
         server = _Server(session, debates, models, address, listening, quiet=quiet)
-        for text in _left_out(resolved, models):
-            server.say(text)
         try:
             summary = asyncio.run(server.run())
         except asyncio.CancelledError:
             server.say("stopped; run the same command to serve again")
             return INTERRUPTED
     return _conclude(summary, folder, server)
-
-
-def _left_out(resolved: ResolvedStudy, models: Sequence[str]) -> Iterator[str]:
-    for cell in resolved.plan.cells:
-        if cell.slug not in models:
-            yield f"cell '{cell.slug}' is matched to the debates of another cell and is not served"
 
 
 class _Server:
