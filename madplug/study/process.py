@@ -19,7 +19,7 @@ from typing import Any
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit statuses."""
-_STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": FINISHED, "decided": FINISHED,
+_STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": LIMIT, "decided": FINISHED,
              "unfinished": FINISHED}
 STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
 PATIENCE = 2.0

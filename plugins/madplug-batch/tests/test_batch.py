@@ -69,6 +69,12 @@ class Study:
         assert done.exit_code == status, done.output
         return done.output
 
+    def detached(self, *words):
+        """What a run prints that waits for no batch; its exit status is 3 until the study is finished."""
+        done = CliRunner().invoke(madplug.main, (*DETACHED, *words))
+        assert done.exit_code == (0 if "s: finished" in done.output else 3), done.output
+        return done.output
+
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
@@ -151,7 +157,7 @@ def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_comma
     batches = study.batches
     if when == "fetched":  # by the second process
         batches.hold = True
-        study.said(*DETACHED)
+        study.detached()
         batches.finish()
     batches.faults.extend([*replies, *[503] * 10_000])
     process = study.start(*DETACHED, "--set", "execution.poll=1")
@@ -162,7 +168,7 @@ def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_comma
     batches.hold, _ = False, batches.faults.clear()
     study.folder = study.folder.rename(study.folder.with_name(f"moved-{when}"))
     monkeypatch.chdir(study.folder)
-    while "s: finished" not in (said := study.said(*DETACHED)):
+    while "s: finished" not in (said := study.detached()):
         assert "batches under way: 1, with 12 requests" in said
     assert study.debates("runs/s") == live
     assert len(batches.answered) == CALLS
@@ -205,13 +211,13 @@ def test_fewer_requests_than_are_worth_a_batch_are_sent_at_once(study):
 
 def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(study, live):
     study.batches.hold = True
-    assert "batches under way: 1, with 12 requests" in study.said(*DETACHED)
+    assert "batches under way: 1, with 12 requests" in study.detached()
     listed = study.said("batch", "list", "runs/s").splitlines()
     assert listed[1].split()[:3] == ["batch_0", "m", "submitted"]
     assert "batches under way: 1, with 12 requests, which expire by 20" in study.said("status", "runs/s")
     for outcome in ("s: stopped", "s: finished"):
         study.batches.finish()
-        assert outcome in study.said(*DETACHED)
+        assert outcome in study.detached()
     assert study.debates("runs/s") == live
     assert "under way" not in study.said("status", "runs/s")
     assert len(study.batches.made) == 2
@@ -219,14 +225,14 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(study, live)
 
 def test_a_run_without_batches_says_that_it_pays_for_those_under_way_once_more(study):
     study.batches.hold = True
-    study.said(*DETACHED)
+    study.detached()
     assert "once more" not in study.said("rescore", "runs/s"), "debates that are not done are not run"
     assert "; this run does not wait for that, and pays for it once more" in study.said("run", "s.toml")
 
 
 def test_a_batch_that_may_not_be_looked_at_fails_its_debates_and_is_kept_for_the_next_run(study, live):
     study.batches.hold = True
-    study.said(*DETACHED, "--output", "out")
+    study.detached("--output", "out")
     study.batches.finish()
     study.batches.faults.extend([400] * 10_000)
     assert study.run()[0]["cells"][0]["failed"] == 6
@@ -237,8 +243,7 @@ def test_a_batch_that_may_not_be_looked_at_fails_its_debates_and_is_kept_for_the
 
 
 def test_batches_as_files_are_answered_by_another_program(study, live):
-    words = (*DETACHED, "--set", "models.m.batch_folder=jobs")
-    while "s: finished" not in study.said(*words):
+    while "s: finished" not in study.detached("--set", "models.m.batch_folder=jobs"):
         for path in set(study.folder.glob("jobs/*.jsonl")) - set(study.folder.glob("jobs/*.out.jsonl")):
             results = [answered(study, json.loads(line)) for line in path.read_text().splitlines()]
             path.with_suffix(".out.jsonl").write_text("".join(results[::-1]))
@@ -257,7 +262,7 @@ def answered(study, line):
 def test_what_a_cancelled_batch_has_answered_is_kept(study, live):
     study.batches.plans.append(Plan(answers=0.5))
     study.batches.hold = True
-    study.said(*DETACHED, "--output", "out")
+    study.detached("--output", "out")
     assert study.said("batch", "cancel", "out") == "batch_0: cancelled\n"
     study.batches.hold = False
     assert study.run()[1] == live
@@ -268,7 +273,7 @@ def test_a_batch_that_a_study_does_not_know_of_can_be_adopted(study, live):
     study.run(batched=False, limits={"calls": 1})
     shutil.copytree(study.folder / "out", study.folder / "lost")
     study.batches.hold = True
-    study.said(*DETACHED, "--output", "lost")
+    study.detached("--output", "lost")
     shutil.rmtree(study.folder / "lost")
     assert "batch_0: in_progress" in study.said("batch", "adopt", "out", "batch_0")
     assert "knows of batch batch_0 already" in study.said("batch", "adopt", "out", "batch_0", status=2)
