@@ -265,7 +265,8 @@ class Study:
 
     def beside(self, reader: Reader, found: Outline) -> dict[str, Any]:
         """What a page tells of a debate besides its outline."""
-        return {"ungraded": self.ungraded(found.cell), "cells": self.others(reader, found),
+        repeated = reader.rows("SELECT 1 FROM debates WHERE cell = ? AND repeat > 0 LIMIT 1", (found.cell,))
+        return {"ungraded": self.ungraded(found.cell), "cells": self.others(reader, found), "repeated": any(repeated),
                 "oracle": saw_references(reader), "behind": calls_behind(reader, found)}
 
     def ungraded(self, cell: str) -> str | None:

@@ -395,6 +395,16 @@ def test_a_link_keeps_its_study_whatever_others_there_are(kit, tmp_path, look):
         expect(page.get_by_role("alert")).to_have_text("There is no study 'gone' here.")
 
 
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_debate_and_a_pair_of_a_study_with_repeats_say_which_one_they_are_of(kit, look, exported):
+    page = look("#/debate/s/c/0/q", *(kit.debate(cell, "q", repeat) for cell in "cd" for repeat in (0, 1)),
+                kit.debate("e", "q"), exported=exported)
+    for link, title in (("debate/s/c/0/q", "q · repeat 0"), ("debate/s/c/1/q", "q · repeat 1"),
+                        ("pair/s/c/d/0/q", "q · repeat 0"), ("pair/s/d/c/1/q", "q · repeat 1"), ("debate/s/e/0/q", "q")):
+        go(page, f"#/{link}")
+        expect(page.locator("h1")).to_have_text(title)
+
+
 def test_a_note_that_is_being_written_stays_when_the_page_moves_on(kit, tmp_path, look):
     page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "small"))
     page.get_by_label("Tags").fill("odd")

@@ -67,7 +67,8 @@ export function PairPage({ study, first, second, id, query }) {
   if (one.error ?? two.error) return html`<${Problem} error=${one.error ?? two.error} />`;
   if (!one.value || !two.value) return html`<p class="loading">Loading…</p>`;
   return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[nameOf(study), toStudy(study)], [`${named(study, first, 30)} and ${named(theirs, second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
-    <div class="bar"><${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//><${Neighbours} study=${study} id=${place} cells=${[]} found=${found} address=${address} /></div>
+    <div class="bar"><${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}${
+      one.value.repeated || two.value.repeated ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${place} cells=${[]} found=${found} address=${address} /></div>
     <div class="bar start"><${Toggles} reading=${reading} set=${setReading} /></div>
     <${Question} debate=${one.value} />
     <div class="pair">${[[study, one.value], [theirs, two.value]].map(([of, debate]) => html`<${Half} key=${`${of} ${debate.cell}`} study=${of} name=${named(of, debate.cell, 70)} debate=${debate} id=${{ ...id, cell: debate.cell }}

@@ -45,7 +45,7 @@ function Whole({ study, debate, id, query }) {
   const [reading, setReading] = useState({ raw: false, expanded: false });
   return html`<${Reading.Provider} value=${reading}><main class="debate">
     <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
-      id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} found=${found} /></div>
+      debate.repeated ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} found=${found} /></div>
     <${Oracle} of=${debate} />
     <div class="top"><div><${Question} debate=${debate} />
       <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
