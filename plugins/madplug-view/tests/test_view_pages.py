@@ -400,7 +400,8 @@ def test_a_debate_and_a_pair_of_a_study_with_repeats_say_which_one_they_are_of(k
     page = look("#/debate/s/c/0/q", *(kit.debate(cell, "q", repeat) for cell in "cd" for repeat in (0, 1)),
                 kit.debate("e", "q"), exported=exported)
     for link, title in (("debate/s/c/0/q", "q · repeat 0"), ("debate/s/c/1/q", "q · repeat 1"),
-                        ("pair/s/c/d/0/q", "q · repeat 0"), ("pair/s/d/c/1/q", "q · repeat 1"), ("debate/s/e/0/q", "q")):
+                        ("pair/s/c/d/0/q", "q · repeat 0"), ("pair/s/d/c/1/q", "q · repeat 1"),
+                        ("debate/s/e/0/q", "q")):
         go(page, f"#/{link}")
         expect(page.locator("h1")).to_have_text(title)
 
