@@ -10,8 +10,8 @@ from madplug.study import Registry
 from madplug_read.grading import by_spelling
 from madplug_read.outlines import outline
 from madplug_read.records import MessageCard, Outline
-from madplug_read.results import conclusion, summary_rows
-from madplug_read.studies import ORACLE, saw_references
+from madplug_read.results import conclusion, figure, summary_rows
+from madplug_read.studies import ORACLE, first_figures, saw_references
 
 MOST_CHARACTERS = 2_000
 """Characters of a message that are shown."""
@@ -47,11 +47,13 @@ def reader_page(study: Reader) -> str:
     more = f": {count(left, 'debate')} left" if left else ""
     oracle = ORACLE * saw_references(study)
     names = [c.cell + oracle + (f" ({c.partial} partial)" if c.partial else "") for c in cells]
-    rows = [[name, c.done, c.undecided, c.failed, c.calls, c.prompt + c.completion]
-            for name, c in zip(names, cells, strict=True)]
+    metric, scores = first_figures(study) or ("", {})
+    samples = {c.cell: (c.done + c.failed) // max(1, c.repeats) for c in cells}
+    rows = [[name, *([figure(scores.get(c.cell), samples[c.cell])] if metric else []), c.done, c.undecided, c.failed,
+             c.calls, c.prompt + c.completion] for name, c in zip(names, cells, strict=True)]
     return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>"
             f"{text(more)}</p>"
-            f"{table(['cell', 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}"
+            f"{table(['cell', *[metric] * bool(metric), 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}"
             f"{''.join(f'<p>{text(line)}</p>' for line in (Registry().hints(folder) if folder else ()))}</div>")
 
 

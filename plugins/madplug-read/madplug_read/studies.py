@@ -154,8 +154,11 @@ def _first_metric(study: Reader) -> str:
     return str(used[0]) if used else ""
 
 
-def _best(study: Reader) -> BestCell | None:
-    """By the first metric of the run file. Scores that are all 0 or 1 count as a proportion, as in `summary.json`."""
+def first_figures(study: Reader) -> tuple[str, dict[str, Any]] | None:
+    """The first score of the first metric of the run file that a debate has, and its figures by cell.
+
+    Scores that are all 0 or 1 count as a proportion, as in `summary.json`.
+    """
     names: dict[str, bool] = {}
 
     def rows() -> Iterator[Mapping[str, Any]]:
@@ -167,12 +170,18 @@ def _best(study: Reader) -> BestCell | None:
     cells = scores_by_cell(rows())
     first = _first_metric(study)
     for name in (name for name in names if not first or name == first or name.startswith(f"{first}.")):
-        metric = {cell: found.metrics([name] if names[name] else [], [name]).get(name)
-                  for cell, found in cells.items()}
-        scored = {cell: found for cell, found in metric.items() if found}
-        if scored:
-            best = max(scored, key=lambda cell: scored[cell]["mean"])
-            mean, low_high = scored[best]["mean"], scored[best]["ci95"]
-            return BestCell(best, name, mean, (low_high[0], low_high[1]) if low_high else None,
-                            sum(found["mean"] == mean for found in scored.values()) - 1)
+        figures = {cell: found.metrics([name] if names[name] else [], [name]).get(name)
+                   for cell, found in cells.items()}
+        if scored := {cell: found for cell, found in figures.items() if found}:
+            return name, scored
     return None
+
+
+def _best(study: Reader) -> BestCell | None:
+    name, scored = first_figures(study) or ("", {})
+    if not scored:
+        return None
+    best = max(scored, key=lambda cell: scored[cell]["mean"])
+    mean, low_high = scored[best]["mean"], scored[best]["ci95"]
+    return BestCell(best, name, mean, (low_high[0], low_high[1]) if low_high else None,
+                    sum(found["mean"] == mean for found in scored.values()) - 1)

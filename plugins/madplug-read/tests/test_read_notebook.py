@@ -12,7 +12,7 @@ import madplug
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug_read import conclusion, madplug_register_progress, summary_rows
 from madplug_read.bar import Terminal
-from madplug_read.markup import debate_page, reader_page, study_page
+from madplug_read.markup import debate_page, figure, reader_page, study_page
 
 EVIL = "<script>alert(1)</script>\u202e"
 
@@ -43,7 +43,9 @@ def test_a_study_is_shown_with_the_table_and_the_conclusion_of_the_terminal(resu
     assert conclusion(result.summary) in page
     with result.open() as study:
         pages = [page, reader_page(study)]
-    assert "<td>main</td><td>6</td>" in pages[1]
+    (name, found), = result.summary["cells"][0]["metrics"].items()
+    assert f"<th>cell</th><th>{name}</th>" in pages[1]
+    assert f"<td>main</td><td>{figure(found, 6)}</td><td>6</td>" in pages[1]
     if find_spec("madplug_view"):
         assert all(f"madplug view {result.folder}</p>" in page for page in pages)
 
