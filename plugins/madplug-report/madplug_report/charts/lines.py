@@ -31,7 +31,7 @@ def changes(report: Mapping[str, Any]) -> Chart | None:
 
 def dynamics(report: Mapping[str, Any]) -> Chart | None:
     """How far apart the answers are."""
-    what = [("entropy_of_several", "entropy of answers, bits"), ("agreement", "pairs of voters that agree")]
+    what = [("entropy_of_several", "entropy where several vote, bits"), ("agreement", "pairs of voters that agree")]
     return _chart(report, what, "dynamics", "Entropy and agreement",
                   f"Means over debates with several voters; entropy where an answer could be read. {GOING}",
                   start=1, separate=True)
