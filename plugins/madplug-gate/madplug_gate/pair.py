@@ -132,7 +132,8 @@ class Majority(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Weigh the last answers."""
-        last = {a: next((m.key for m in reversed(debate.transcript.by(a)) if m.key), None) for a in debate.voters}
+        last = {a: next((m.key for m in reversed(said) if m.key), None) for a in debate.voters
+                if (said := debate.transcript.by(a))}  # others were not asked
         if any(m.answers and m.key is None for a in last for m in debate.transcript.by(a)[-1:]):
             debate.notes["gate.majority"] = {"unparsed": True}
         votes = tuple(Vote(a.id, {key: self.weight(a, debate)} if key else {}, valid=key is not None)

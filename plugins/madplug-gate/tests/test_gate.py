@@ -188,5 +188,6 @@ def test_weights_and_the_first_agent_break_a_tie():
     assert Majority(observers=0).at_end(debate).scores == {"A": 1, "B": 1, "C": 1}
     assert Majority(reviewers=3).at_end(debate).key == "C"
     assert not debate.notes
+    assert [v.agent for v in Majority().at_end(debate_from([["A"], ["B"], []])).votes] == [0, 1], "no panel was asked"
     unread = debate_from("AA A- BB")
     assert (Majority().at_end(unread).key, dict(unread.notes)) == ("A", {"gate.majority": {"unparsed": True}})

@@ -67,7 +67,7 @@ class Weighted(DecisionProtocol):
     def at_end(self, debate: Debate) -> Decision:
         """Add the weights of the last round."""
         said = self._last(debate)
-        votes = [self._vote(agent.id, said.get(agent.id)) for agent in debate.voters]
+        votes = [self._vote(agent, message) for agent, message in said.items()]  # others were not asked
         sums: dict[str, Fraction] = {}
         for _, key, weight in votes:
             if key is not None:
@@ -87,8 +87,8 @@ class Weighted(DecisionProtocol):
         """Each voter's last message of this round, in agent order."""
         return last_messages(debate, since=debate.round, until=debate.round)
 
-    def _vote(self, agent: int, message: Message | None) -> tuple[int, str | None, Fraction]:
-        if message is None or message.key is None:
+    def _vote(self, agent: int, message: Message) -> tuple[int, str | None, Fraction]:
+        if message.key is None:
             return agent, None, Fraction(0)
         if self.options.recalibrate:
             return agent, message.key, recalibrated(message.confidence)

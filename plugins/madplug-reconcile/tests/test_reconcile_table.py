@@ -43,6 +43,11 @@ def test_worked_votes(keys, confidences, options, winner, tie, scores):
     assert "no" not in keys or debate.notes["reconcile"]["majority"] == "no"
 
 
+def test_who_was_not_asked_in_the_last_round_casts_no_vote():
+    assert [v.agent for v in Weighted().at_end(debate_from([["A"], [], []])).votes] == [0]
+    assert [v.agent for v in Weighted().at_end(debate_from("AB B BB", confidence=0.9)).votes] == [0, 2]
+
+
 @pytest.mark.parametrize(("answers", "options"), [(("", "B", "B"), {}), ("AAA", {"early": False})])
 def test_an_unread_answer_is_not_unanimity_and_the_early_stop_can_be_switched_off(answers, options):
     played = table({i: [said(a) if a else ""] * 2 for i, a in enumerate(answers)}, 2, decision=Weighted(**options))
