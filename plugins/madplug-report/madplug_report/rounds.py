@@ -53,7 +53,8 @@ class Round:
 
     def figures(self, number: int) -> dict[str, Any]:
         """Means and shares; None for a division by zero."""
-        return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.answered),
+        return {"round": number, "debates": self.debates, "of_several": self.answered_by_several,
+                "contested": self.contested, "entropy": _share(self.entropy, self.answered),
                 "entropy_of_several": _share(self.entropy, self.answered_by_several),
                 "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
                 "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged),

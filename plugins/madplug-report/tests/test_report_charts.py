@@ -183,8 +183,18 @@ def test_debates_that_only_reviewed_in_a_round_are_not_counted_in_it_and_charts_
     with settings():
         made = [lines.changes(report), lines.lone(report)]
     assert [re.findall(r">n=(\d+)<", chart.svg)[-2:] for chart in made] == [["9", "18"], ["9", "18"]]
-    assert all(">round; n: debates with answers in it<" in chart.svg for chart in made)
+    assert [f">round; n: debates with {what} in it<" in chart.svg for chart, what in zip(
+        made, ("answers", "several voters"), strict=True)] == [True, True]
     assert all("ended earlier or only reviewed" in chart.caption for chart in made)
+
+
+def test_debates_of_one_voter_are_not_counted_where_a_figure_is_of_several(study, kit):
+    def alone(d):
+        return d if int(d.sample.id[1:]) % 3 else kit.replace(d, messages=tuple(m for m in d.messages if m.agent == 0))
+    report = build([study([kit.Drawn("a")], samples=9, change=alone)])
+    with settings():
+        made = [lines.by_round(report), lines.dynamics(report), lines.lone(report)]
+    assert [re.findall(r">n=(\d+)<", chart.svg)[:1] for chart in made] == [["9"], ["6"], ["6"]]
 
 
 def test_debates_of_which_it_is_not_known_which_answers_are_right_count_for_n_and_entropy_and_not_for_accuracy(

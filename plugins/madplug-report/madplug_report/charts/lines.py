@@ -34,7 +34,7 @@ def dynamics(report: Mapping[str, Any]) -> Chart | None:
     what = [("entropy_of_several", "entropy where several vote, bits"), ("agreement", "pairs of voters that agree")]
     return _chart(report, what, "dynamics", "Entropy and agreement",
                   f"Means over debates with several voters; entropy where an answer could be read. {GOING}",
-                  start=1, separate=True)
+                  start=1, separate=True, count="of_several")
 
 
 def by_round(report: Mapping[str, Any]) -> Chart | None:
@@ -54,7 +54,7 @@ def lone(report: Mapping[str, Any]) -> Chart | None:
     return _chart(judged, what, "lone", "Survival of lone right answers",
                   "First the share of debates with several voters, in which it is known which answers are right, where "
                   "one alone is right in a round; then shares of these: of those in which that voter's next answer "
-                  f"could be read, and of all. {GOING}", start=1, separate=False, need=1)
+                  f"could be read, and of all. {GOING}", start=1, separate=False, need=1, count="contested")
 
 
 def _has(cell: Mapping[str, Any], key: str) -> bool:
@@ -62,8 +62,11 @@ def _has(cell: Mapping[str, Any], key: str) -> bool:
 
 
 def _chart(report: Mapping[str, Any], what: Sequence[tuple[str, str]], name: str, title: str, caption: str,
-           start: int, separate: bool, need: int | None = None) -> Chart | None:
-    """A panel for each figure; with separate scales where their units differ. need: the figure a cell must have."""
+           start: int, separate: bool, need: int | None = None, count: str = "debates") -> Chart | None:
+    """A panel for each figure; with separate scales where their units differ. need: the figure a cell must have.
+
+    count: the number of debates that stands below a round: all that were to give answers, or those of several voters.
+    """
     key = what[need][0] if need is not None else what[-1][0] if separate else "changed"
     cells = [c for c in report["cells"] if _has(c, key)]
     if not cells:
@@ -74,7 +77,8 @@ def _chart(report: Mapping[str, Any], what: Sequence[tuple[str, str]], name: str
         panels = [(said, values[key][:, start - 1:]) for key, said in what]
         sheet = table(report, cells, panels, about=ABOUT, separate=separate, first=start)
     else:
-        sheet = _lines(report, cells, [(said, values[key]) for key, said in what], most, start, separate)
+        sheet = _lines(report, cells, [(said, values[key]) for key, said in what], most, start, count,
+                       separate=separate)
     rows = [{"cell": c["label"], "round": r["round"], "debates": r["debates"], **{k: r[k] for k, _ in what}}
             for c in cells for r in c["by_round"]]
     return sheet.chart(name, title, caption, rows)
@@ -86,7 +90,7 @@ def _row(cell: Mapping[str, Any], key: str, most: int) -> list[float]:
 
 
 def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels: Sequence[tuple[str, Any]], most: int,
-           start: int, separate: bool) -> Sheet:
+           start: int, count: str, *, separate: bool) -> Sheet:
     texts = names(report, cells)
     down = len(texts) if max(map(len, texts)) > 24 else -(-len(texts) // 3)
     sheet = Sheet(report, ABOUT, plot=2.4, left=0.55, top=0.35 + 0.2 * down, bottom=0.75)
@@ -99,7 +103,7 @@ def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels
         axes.set_title(said, loc="left")
         axes.set_xlim(start - 0.3, max(most, start) + 0.3)
         axes.set_ylim(0, 1.08 * (highest(values) if separate else max(highest(v) for _, v in panels)))
-        _round_ticks(axes, cells, most, start)
+        _round_ticks(axes, cells, most, start, count)
     sheet.figure.axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1 + 0.28 / 2.4), ncols=-(-len(texts) // down),
                                 borderaxespad=0, handlelength=3)
     return sheet
@@ -110,10 +114,10 @@ def highest(values: Any) -> float:
     return float(np.nanmax(values)) or 1.0
 
 
-def _round_ticks(axes: Any, cells: Sequence[Mapping[str, Any]], most: int, start: int) -> None:
-    """Round numbers, and below each how many debates were to give answers then."""
-    asked = [sum(r["debates"] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
+def _round_ticks(axes: Any, cells: Sequence[Mapping[str, Any]], most: int, start: int, count: str) -> None:
+    """Round numbers, and below each how many debates its figures are of."""
+    asked = [sum(r[count] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
     step = max(1, -(-(most - start + 1) // 5))
     shown = range(start, most + 1, step)
     axes.set_xticks(list(shown), [f"{n}\nn={asked[n - 1]}" for n in shown])
-    axes.set_xlabel("round; n: debates with answers in it")
+    axes.set_xlabel(f"round; n: debates with {'answers' if count == 'debates' else 'several voters'} in it")

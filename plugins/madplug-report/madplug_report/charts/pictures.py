@@ -32,7 +32,8 @@ def pictures(report: Mapping[str, Any]) -> Iterator[Chart]:
         rows = [{"cell": name, **row} for name, picture in parts for row in picture.rows]
         sheet = _DRAWN[first.kind](report, first, rows, by)
         more = f" ({of})" if of and len(report["cells"]) > 1 else ""
-        yield sheet.chart(f"picture-{number}", f"{title}{more}", f"{first.caption} From {metric}.".strip(), rows)
+        caption = f"{first.caption.rstrip('.')}. " if first.caption else ""
+        yield sheet.chart(f"picture-{number}", f"{title}{more}", f"{caption}From {metric}.", rows)
 
 
 def _by(rows: Rows, column: str) -> dict[str, Rows]:
