@@ -103,6 +103,11 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:
         yield (f"cells that the run file no longer has: {', '.join(gone)}; their debates stay on record, and are shown "
                "again once it has them")
+    shown = recorder.reported().scope.metrics
+    if gone := sorted({name for cell in resolved.plan.cells for name in shown.get(cell.slug, ())
+                       if name not in cell.metrics}):
+        yield (f"metrics that the run file no longer has: {', '.join(gone)}; their scores stay on record, and are "
+               "shown again once it has them")
     paid = recorder.fact(PRICES)
     paid = paid if isinstance(paid, dict) else {}
     if dearer := [name for name, price in prices(resolved).items() if paid.get(name) not in (None, price)]:

@@ -169,7 +169,9 @@ def test_another_metric_or_other_options_of_one_score_what_is_recorded_and_ask_o
 
 def test_a_dropped_metric_stays_on_record_unreported_and_comes_back_free(program, write, tmp_path):
     program("run", write(), *GRADED, *LEDGER)
-    assert program("run", write(), "--set", "repeats=2", *LEDGER).returncode == 0
+    told = [program("run", write(), "--set", "repeats=2", *LEDGER).stderr for _ in (1, 2)]
+    assert ["metrics that the run file no longer has: kit.graded; their scores stay" in text for text in told] == [
+        True, False]
     assert paid(tmp_path) == 30 + 24
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right"]
     assert list(exported(tmp_path / "runs/study")[0]["metrics"]) == ["kit.right"]

@@ -170,7 +170,7 @@ def comparisons(report: Mapping[str, Any]) -> Table:
     title = "Against the baseline of each group" if several else f"Against {label(base)}" if base else "Comparisons"
     notes = ["gained/lost: samples with a higher and with a lower mean over repeats"
              ] if any(cell["repeats"] > 1 for cell in report["cells"]) and rows else []
-    notes += ["interval and test are made by different methods, which can differ near 0.05"
+    notes += ["interval and test are made by different methods, which can differ near 0.05 and where few samples do"
               ] if any(c["ci95"] and (c["p"] < 0.05) is (c["ci95"][0] <= 0 <= c["ci95"][1]) for c in own) else []
     return Table(title, head, rows, frozenset({"p", "gained/lost", "odds ratio", "detectable", "samples to settle",
                                                "test"}), notes=notes)

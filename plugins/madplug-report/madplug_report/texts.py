@@ -69,9 +69,8 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
     if tests:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
                f"corrected after Holm for all {report['family']} of cells in this report{among}; an interval is of "
-               "one comparison, and made by another method than the test, so that near 0.05 the two can differ. "
-               "'Gained/lost' counts "
-               "samples of which the cell has the higher or the lower score; 'detectable' is the least true difference "
+               "one comparison, and made by another method than the test, so that near 0.05, and where few samples "
+               "differ, the two can. 'Gained/lost' counts samples of which the cell has the higher or the lower score; 'detectable' is the least true difference "
                f"that this many samples show with a power of {report['power']:.0%}, 'samples to settle' how many would "
                "show one as large as this.")
     yield ("The best of a column or row, in bold, is the highest; of calls, tokens, rounds and seconds the lowest. "
