@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from madplug import count
 from madplug_report import contents, tables
 from madplug_report.escape import in_latex, in_markdown, line
 
@@ -65,14 +66,14 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
            f"{report['seed']}): they say how much other samples would change the figure, not other prompts or models.")
     tests = sorted({c["test"] for c in report["comparisons"]})
     margins = sum(row["p"] is not None for row in report["marginals"])
-    among = f" (those of marginal means for all {margins} of them)" if margins else ""
+    among = f" (those of marginal means over their own {margins})" if margins else ""
     if tests:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
-               f"corrected after Holm for all {report['family']} of cells in this report{among}; an interval is of "
-               "one comparison, and made by another method than the test, so that near 0.05, and where few samples "
-               "differ, the two can. 'Gained/lost' counts samples of which the cell has the higher or the lower score; 'detectable' is the least true difference "
-               f"that this many samples show with a power of {report['power']:.0%}, 'samples to settle' how many would "
-               "show one as large as this.")
+               f"corrected after Holm over {count(report['family'], 'comparison')} of cells in this report{among}; an "
+               "interval is of one comparison, and made by another method than the test, so that near 0.05, and where "
+               "few samples differ, the two can. 'Gained/lost' counts samples of which the cell has the higher or the "
+               "lower score; 'detectable' is the least true difference that this many samples show with a power of "
+               f"{report['power']:.0%}, 'samples to settle' how many would show one as large as this.")
     yield ("The best of a column or row, in bold, is the highest; of calls, tokens, rounds and seconds the lowest. "
            "Whether more of another metric is better, its description says.")
     per = tables.reached(report)
