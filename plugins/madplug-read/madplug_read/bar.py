@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 from typing_extensions import override
 
-from madplug import Run
+from madplug import Run, safe
 from madplug_read.console import Stderr, print_line
 from madplug_read.progress import ProgressObserver
 
@@ -61,6 +61,10 @@ class Terminal(ProgressObserver):
     def _show(self) -> None:
         if self._bar:
             self._bar.update(self._task, completed=self.ended)
+
+    @override
+    def _warn(self, text: str) -> None:
+        print_line(self._console, [f"warning: {safe(text)}"])
 
     def _print_lines(self) -> None:
         while not self._over.wait(PLAIN_EVERY):

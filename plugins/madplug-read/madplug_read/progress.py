@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from textwrap import shorten
 
 from typing_extensions import override
 
-from madplug import DebateFinished, Observer, Progress, Run, StudyStarted, count, dollars
+from madplug import DebateFinished, DebateResult, Observer, Progress, Run, StudyStarted, count, dollars
 
 RECENT = 5.0
 """Seconds over which rates are taken."""
@@ -17,6 +17,8 @@ QUIET = 1.0
 """Seconds without news after which it is said what the run waits for."""
 FIRST = 20
 """Debates, and at least as many as calls are in flight, after which the study's calls and dollars are foretold."""
+IN_VAIN = 20
+"""First debates of a cell after which it is said if none could be read as a whole: the others may be paid for in vain."""
 
 
 class ProgressText:
@@ -97,6 +99,8 @@ class ProgressObserver(Observer):
     def __init__(self) -> None:
         super().__init__()
         self._before = self._done = self._failed = 0
+        self._unread: Counter[str] = Counter()
+        self._read: set[str] = set()
 
     @override
     def open(self, run: Run) -> None:
@@ -113,6 +117,19 @@ class ProgressObserver(Observer):
         self._done += event.outcome == "done"
         self._failed += event.outcome == "failed"
         self._show()
+        if event.result is not None and event.debate.cell not in self._read:
+            self._look(event.debate.cell, event.result)
+
+    def _look(self, cell: str, result: DebateResult) -> None:
+        """Count a debate of a cell of which none could be read yet."""
+        if not result.unread:
+            self._read.add(cell)
+            return
+        self._unread[cell] += 1
+        if self._unread[cell] == IN_VAIN and self._run.progress().paid:
+            listed = f"madplug read {self._run.folder} --unread lists them, and " if self._run.folder else ""
+            self._warn(f"in all of the first {IN_VAIN} debates of '{cell}' a final answer, a ballot or another reply could "
+                       f"not be read; {listed}Ctrl-C stops the run")
 
     @property
     def ended(self) -> int:
@@ -125,6 +142,9 @@ class ProgressObserver(Observer):
 
     def _show(self) -> None:
         """Show what has changed."""
+
+    def _warn(self, text: str) -> None:
+        """Show a sentence."""
 
 
 def clock_text(seconds: float) -> str:

@@ -2,12 +2,13 @@
 
 import time
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from madplug import Progress, Run
+from madplug import DebateFinished, DebateId, DebateResult, Decision, Progress, Run, Sample, Vote
 from madplug_read import bar
 from madplug_read.progress import ProgressText, clock_text
 
@@ -85,6 +86,23 @@ def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_t
     assert text.text(20 + 50, before=50, width=80 - len("debates ") - bar.BAR - len(" 100/200 ")) == (
         "120/~900 answered, $2.00/~$8.50, about 6:30 left")
     assert bounded.text(20 + 50, before=50).startswith("120/~600 answered, ")
+
+
+@pytest.mark.parametrize(("nth", "paid", "warned"), [(None, 1, True), (20, 1, True), (19, 1, False), (None, 0, False)])
+def test_a_cell_of_which_nothing_can_be_read_is_told_early_and_once(nth, paid, warned):
+    """nth: a debate that can be read. paid: calls; a run that pays for none, such as one that scores, is not stopped."""
+    text = StringIO()
+    shown = bar.Terminal(Console(file=text, width=80))
+    shown.open(Run("s", Path("runs/s"), 1, 80, lambda: Progress(paid, 0, 0, 0, 0.0), print))
+    for n in range(40):
+        for cell in "ab":
+            read = cell == "b" or n == nth
+            shown.debate_finished(DebateFinished(DebateId(cell, 0, f"q{n}"), "done", DebateResult(
+                cell, 0, Sample(f"q{n}", "?"), (), (), (), Decision("A", votes=(Vote(0, {}, valid=read),)))))
+    shown.close()
+    told = ("warning: in all of the first 20 debates of 'a' a final answer, a ballot or another reply could not be read; "
+            "madplug read runs/s --unread lists them, and Ctrl-C stops the run\n")
+    assert text.getvalue() == told * warned
 
 
 def test_elsewhere_than_on_a_terminal_a_whole_line_comes_every_few_seconds(monkeypatch):
