@@ -18,7 +18,7 @@ QUIET = 1.0
 FIRST = 20
 """Debates, and at least as many as calls are in flight, after which the study's calls and dollars are foretold."""
 IN_VAIN = 20
-"""First debates of a cell after which it is said if none could be read as a whole: the others may be paid for in vain."""
+"""First debates of a cell after which it is said if none could be read as a whole: the others may be paid in vain."""
 
 
 class ProgressText:
@@ -128,8 +128,8 @@ class ProgressObserver(Observer):
         self._unread[cell] += 1
         if self._unread[cell] == IN_VAIN and self._run.progress().paid:
             listed = f"madplug read {self._run.folder} --unread lists them, and " if self._run.folder else ""
-            self._warn(f"in all of the first {IN_VAIN} debates of '{cell}' a final answer, a ballot or another reply could "
-                       f"not be read; {listed}Ctrl-C stops the run")
+            self._warn(f"in all of the first {IN_VAIN} debates of '{cell}' a final answer, a ballot or another reply "
+                       f"could not be read; {listed}Ctrl-C stops the run")
 
     @property
     def ended(self) -> int:

@@ -90,7 +90,7 @@ def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_t
 
 @pytest.mark.parametrize(("nth", "paid", "warned"), [(None, 1, True), (20, 1, True), (19, 1, False), (None, 0, False)])
 def test_a_cell_of_which_nothing_can_be_read_is_told_early_and_once(nth, paid, warned):
-    """nth: a debate that can be read. paid: calls; a run that pays for none, such as one that scores, is not stopped."""
+    """nth: a debate that can be read. paid: calls; a run that pays none, such as one that scores, is not stopped."""
     text = StringIO()
     shown = bar.Terminal(Console(file=text, width=80))
     shown.open(Run("s", Path("runs/s"), 1, 80, lambda: Progress(paid, 0, 0, 0, 0.0), print))
@@ -100,8 +100,8 @@ def test_a_cell_of_which_nothing_can_be_read_is_told_early_and_once(nth, paid, w
             shown.debate_finished(DebateFinished(DebateId(cell, 0, f"q{n}"), "done", DebateResult(
                 cell, 0, Sample(f"q{n}", "?"), (), (), (), Decision("A", votes=(Vote(0, {}, valid=read),)))))
     shown.close()
-    told = ("warning: in all of the first 20 debates of 'a' a final answer, a ballot or another reply could not be read; "
-            "madplug read runs/s --unread lists them, and Ctrl-C stops the run\n")
+    told = ("warning: in all of the first 20 debates of 'a' a final answer, a ballot or another reply could not be "
+            "read; madplug read runs/s --unread lists them, and Ctrl-C stops the run\n")
     assert text.getvalue() == told * warned
 
 
