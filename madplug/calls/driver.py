@@ -344,10 +344,11 @@ class StudyDriver:
         if isinstance(error, TransientError):
             self.retries += 1
             self._why_paused = "rate limited" if error.retry_after else f"the last attempt failed ({str(error)[:60]})"
+        again = f"trying again, for {quota.options.deadline:g} s at most (deadline)"
         if quota.failed(error, caller):
-            self.warn(f"model '{channel}' cannot be reached; trying again: {quota.why}")
+            self.warn(f"model '{channel}' cannot be reached; {again}: {quota.why}")
         elif quota.in_vain == IN_VAIN and isinstance(error, TransientError):
-            self.warn(f"model '{channel}': the last {IN_VAIN} attempts failed; trying again: {str(error)[:200]}")
+            self.warn(f"model '{channel}': the last {IN_VAIN} attempts failed; {again}: {str(error)[:200]}")
         if isinstance(error, AccessError):
             quota.refused.add(DebateId(caller.cell, caller.repeat, caller.sample))
             if len(quota.refused) >= (HOPELESS_NOW if quota.answered else HOPELESS):

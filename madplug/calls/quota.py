@@ -35,7 +35,7 @@ class Quota:
         """Tokens of this run, for the rate: one call does not count for more than the tokens of a minute."""
         self.refused: set[DebateId] = set()
         """Debates of which the endpoint refused every request since it last answered one."""
-        self._options = options
+        self.options = options
         rates = limiter(options.requests_per_minute), limiter(options.tokens_per_minute)
         self._requests, self._token_rate = shared_rates.get({}).setdefault(repr(options), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
@@ -108,7 +108,7 @@ class Quota:
     def succeeded(self, usage: Usage) -> None:
         """A call was answered."""
         self.answered, self.in_vain = self.answered + 1, 0
-        self._used += min(usage.prompt + usage.completion, self._options.tokens_per_minute or 0.0)
+        self._used += min(usage.prompt + usage.completion, self.options.tokens_per_minute or 0.0)
         self.refused.clear()
         if self.window is not None:
             self.window.succeeded()
@@ -119,7 +119,7 @@ class Quota:
         self._admitted = max(self._admitted - 1, 0)
         if self.window is not None and isinstance(error, OverloadedError):
             asked = error.retry_after  # no request waits beyond its deadline, so the others need not either
-            self.window.overloaded(None if asked is None or asked > self._options.deadline else asked)
+            self.window.overloaded(None if asked is None or asked > self.options.deadline else asked)
         elif self.window is not None:
             self.window.failed()
         if not isinstance(error, UnreachableError):

@@ -220,7 +220,8 @@ def test_the_user_is_told_why_twenty_attempts_in_a_row_have_failed():
                 driver.release("m", caller(n), TransientError("not JSON"))
         return told
 
-    assert asyncio.run(main()) == ["model 'm': the last 20 attempts failed; trying again: not JSON"]
+    assert asyncio.run(main()) == [
+        "model 'm': the last 20 attempts failed; trying again, for 900 s at most (deadline): not JSON"]
 
 
 # What is paid
