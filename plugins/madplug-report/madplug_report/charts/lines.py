@@ -9,7 +9,7 @@ import numpy as np
 
 from madplug_report.charts import Chart
 from madplug_report.charts.heat import table
-from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, looks, names
+from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, names
 
 LINES = 6
 """More cells than this are shown as rows."""
@@ -97,9 +97,7 @@ def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels
     each = 1 / len(panels)
     for i, (said, values) in enumerate(panels):
         axes = sheet.axes(i * each, each - 0.06)
-        for k, row, text in zip(looks(report, cells), values, texts, strict=True):
-            axes.plot(range(1, most + 1), row, color=colour(SERIES[k]), marker=MARKERS[k], ls=DASHES[k], lw=1.5, ms=5,
-                      label=text)
+        draw(axes, report, cells, values, texts)
         axes.set_title(said, loc="left")
         axes.set_xlim(start - 0.3, max(most, start) + 0.3)
         axes.set_ylim(0, 1.08 * (highest(values) if separate else max(highest(v) for _, v in panels)))
@@ -107,6 +105,19 @@ def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels
     sheet.figure.axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1 + 0.28 / 2.4), ncols=-(-len(texts) // down),
                                 borderaxespad=0, handlelength=3)
     return sheet
+
+
+def draw(axes: Any, report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], values: Any,
+         texts: Sequence[str]) -> None:
+    """A line for each of these cells, called by these texts, from its values at 1, 2, ...
+
+    A cell looks the same in all charts, unless the report has more cells than there are colours.
+    """
+    every = report["cells"]
+    for i, (cell, row) in enumerate(zip(cells, values, strict=True)):
+        k = every.index(cell) if len(every) <= len(SERIES) else i
+        axes.plot(range(1, len(row) + 1), row, color=colour(SERIES[k]), marker=MARKERS[k], ls=DASHES[k], lw=1.5, ms=5,
+                  label=texts[i])
 
 
 def highest(values: Any) -> float:

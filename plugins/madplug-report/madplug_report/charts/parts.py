@@ -11,25 +11,12 @@ from matplotlib.collections import PolyCollection
 from madplug_report.charts import Chart
 from madplug_report.charts.bars import row_sheet
 from madplug_report.charts.heat import table
-from madplug_report.charts.style import (
-    DASHES,
-    MARKERS,
-    ROW,
-    SERIES,
-    Sheet,
-    colour,
-    legend,
-    looks,
-    margin,
-    names,
-    rows,
-    score,
-)
+from madplug_report.charts.lines import LINES, draw
+from madplug_report.charts.style import ROW, Sheet, colour, legend, margin, names, rows, score
 from madplug_report.escape import distinct
 
 BOXES = 3
 """A box needs as many repeats."""
-LINES = 6
 _OUTCOMES = {"higher": ("green", "", "better answer"),
              "same": ("grey", "", "as good"),
              "lower": ("red", "xxx", "worse answer")}
@@ -82,9 +69,7 @@ def places(report: Mapping[str, Any]) -> Chart | None:
     texts = names(report, cells)
     sheet = Sheet(report, about, plot=2.4, top=0.2 + 0.2 * len(texts), bottom=0.55)
     axes = sheet.axes()
-    for k, line, text in zip(looks(report, cells), values, texts, strict=True):
-        axes.plot(range(1, most + 1), line, color=colour(SERIES[k]), marker=MARKERS[k], ls=DASHES[k], lw=1.5, ms=5,
-                  label=text)
+    draw(axes, report, cells, values, texts)
     axes.set_xticks(range(1, most + 1))
     axes.set_xlim(0.7, most + 0.3)
     axes.set_ylim(0, 1.1 * (float(np.nanmax(values)) or 1.0))

@@ -51,13 +51,6 @@ _CHARACTER = 0.071
 """Inches of an average character at the size of labels, on the wide side."""
 
 
-def looks(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The place of each cell's line among the colours, the same in all charts unless there are more cells than colours.
-    """
-    every = report["cells"]
-    return [every.index(cell) if len(every) <= len(SERIES) else k for k, cell in enumerate(cells)]
-
-
 def colour(name: str) -> str:
     """The chart's own value of a colour."""
     return COLOURS[name][0]
