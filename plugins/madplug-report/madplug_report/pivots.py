@@ -93,6 +93,8 @@ def _default(factors: Factors, families: Mapping[str, Mapping[str, Sequence[str]
     if not columns and len(factors.factors) > 1:
         columns = [_crossed(factors, free)] if free else []
     rows = [f.name for f in factors.factors if f.name not in (*columns, *by)]
+    if len({tuple(levels.items()) for levels in factors.of_cell}) < len(factors.of_cell):  # cells that are set alike
+        rows.append(CELL)
     return Layout(tuple(rows), tuple(c for c in columns if c), tuple(by), families) if rows else \
         Layout(tuple(columns), (), tuple(by), families)
 

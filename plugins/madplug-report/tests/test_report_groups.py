@@ -376,3 +376,11 @@ def test_a_row_that_is_a_mean_of_cells_says_over_what(study, kit):
     again = study([*cells[:2], kit.replace(cells[1], name="again")], samples=3, name="again")
     report = build([again], Wanted(rows=("paradigm",)))
     assert "averaged over cells that are set alike (debate)" in terminal(report)
+
+
+def test_cells_that_are_set_alike_have_rows_of_their_own(study, kit):
+    cells = [matched(kit, "m.one", "v.a"), kit.replace(matched(kit, "m.debate", "v.a"), name="first")]
+    folder = study([*cells, kit.replace(cells[1], name="second")], samples=3)
+    report = build([folder])
+    assert [row["label"] for row in report["pivots"][0]["rows"]] == ["m.one v.a", "first", "second"]
+    assert "averaged over" not in terminal(report)
