@@ -463,6 +463,12 @@ def test_a_debate_is_replayed_by_keys(show):
     expect(page.locator(".standing")).to_contain_text(re.compile(r"B\s?✗ \(wrong\) 2"))
     page.keyboard.press("End")
     expect(page.locator(".verdict .chip.big")).to_contain_text("B")
+    page.get_by_role("button", name="prompt and reply").first.click()
+    page.keyboard.press("Escape")  # the focus is on a button among the messages again, which could scroll sideways
+    page.keyboard.press("Home")
+    expect(page.locator(".card:not(.later)")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".card:not(.later)")).to_have_count(1)
 
 
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, look):

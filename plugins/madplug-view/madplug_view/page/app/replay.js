@@ -65,7 +65,8 @@ export function useReplayKeys(replay) {
       return true;
     }
     if (event.target.type === 'range') return false;
-    if (event.target.closest?.('.wide')) return false;
+    const wide = event.target.closest?.('.wide');
+    if (wide && wide.scrollWidth > wide.clientWidth && event.key.startsWith('Arrow')) return false; // they scroll it
     const actions = {
       ArrowRight: () => replay.step(1), ArrowLeft: () => replay.step(-1), Home: () => replay.go(0), End: () => replay.go(replay.last),
       '+': () => replay.faster(1), '-': () => replay.faster(-1),
