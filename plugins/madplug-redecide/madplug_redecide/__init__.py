@@ -17,19 +17,20 @@ __all__ = ["decide", "rescore"]
 
 
 def decide(folder: str | Path, output: str | Path, decision: str | Mapping[str, Any] | None = None, *,
-           settings: Iterable[str] = (), cell: str = "*", phases: bool = True, pay: bool = False,
+           settings: Iterable[str] = (), cell: str | Sequence[str] = "*", phases: bool = True, pay: bool = False,
            components: Sequence[type[Component]] = (), yes: bool = False) -> StudyResult:
     """Decide the recorded debates in a directory by another rule, as a new study, like `madplug decide`.
 
     output: the new study's directory. decision: a name, or a table with `use`. settings: `KEY=VALUE` for
-    every cell. cell: a pattern of names. phases: keep what followed the decision. pay: make calls that are not on
-    record; without it, the first one is a `UserError`, and nothing is left in `output`. components: classes that the
-    study or `decision` names by their class names, as for `madplug.run`. Raises `UserError`.
+    every cell. cell: a pattern of names, or several. phases: keep what followed the decision. pay: make calls that are
+    not on record; without it, the first one is a `UserError`, and nothing is left in `output`. components: classes that
+    the study or `decision` names by their class names, as for `madplug.run`. Raises `UserError`.
     """
     from madplug_redecide.again import decided_again, result_of
     from madplug_redecide.commands import changes_of
 
-    ready = decided_again(Path(folder), Path(output), changes_of(decision, settings), [cell], phases=phases, pay=pay,
+    patterns = [cell] if isinstance(cell, str) else list(cell)
+    ready = decided_again(Path(folder), Path(output), changes_of(decision, settings), patterns, phases=phases, pay=pay,
                           components=components, yes=yes)
     return result_of(ready, Path(output))
 

@@ -111,7 +111,8 @@ def test_decide_and_rescore_return_studies_also_where_a_loop_runs(program, write
     program("run", write(), status=0)
 
     async def in_a_notebook():
-        return decide("runs/study", "again", {"use": "kit.last_round", "keep": 2}, settings=["debate.rounds=1"])
+        return decide("runs/study", "again", {"use": "kit.last_round", "keep": 2}, settings=["debate.rounds=1"],
+                      cell=["*"])
 
     again = asyncio.run(in_a_notebook())
     assert (again.status, again.summary["study"], again.summary["paid"]["calls"]) == ("finished", "again", 0)
