@@ -98,7 +98,7 @@ class Registry:
         if candidates:
             raise UserError(f"'{name}' is offered by several plugins: {', '.join(o.name for o in candidates)}; "
                             "write one of these")
-        raise UserError(self._unknown(kind, name, plugin if dot else ""))
+        raise UserError(self._unknown(kind, name))
 
     def offers(self, kind: str | None = None) -> list[Offer]:
         """Every component installed, by kind and then by name."""
@@ -139,7 +139,8 @@ class Registry:
         """The installed plugins, including those that do not load."""
         return list(self._sources)
 
-    def _unknown(self, kind: str, name: str, plugin: str) -> str:
+    def _unknown(self, kind: str, name: str) -> str:
+        plugin = name.partition(".")[0]
         known = [full for of, full in self._offers if of == kind]
         label = a(self.kinds[kind].label)
         if name.startswith("python:"):
@@ -147,13 +148,21 @@ class Registry:
                     f"madplug.run(..., components=[{name.partition(':')[2]}])")
         if labels := " and ".join(a(self.kinds[of].label) for of, full in self._offers if full == name):
             return f"'{name}' is {labels}, not {label}{nearest(name, known)}"
+        if why := self.unusable(name):
+            return why
+        own = [full for full in known if full.startswith(f"{plugin}.")]  # rather than another plugin's nearer name
+        plugins = (full.partition(".")[0] for full in known)
+        near = "" if name == plugin and len(own) > 1 else nearest(name, own or [*known, *plugins])
+        near = near or (f"; '{plugin}' offers {listed(own)}" if own else "")
+        return f"no installed plugin offers {label} '{name}'{self.installable(name)}{near}"
+
+    def unusable(self, name: str) -> str:
+        """Why an installed plugin, or `plugin.name`, cannot be used; empty if it can be, or is not installed."""
+        plugin = name.partition(".")[0]
         if plugin in self.disabled:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
-        if broken := [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]:
-            return f"'{name}' cannot be used: {broken[0]}"
-        own = [full for full in known if full.startswith(f"{plugin}.")]  # rather than another plugin's nearer name
-        near = nearest(name, own or known) or (f"; '{plugin}' offers {listed(own)}" if own else "")
-        return f"no installed plugin offers {label} '{name}'{self.installable(name)}{near}"
+        broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
+        return f"'{name}' cannot be used: {broken[0]}" if broken else ""
 
     def installable(self, name: str) -> str:
         """How the plugin of `plugin.name` may be installed, as the end of a message; empty if it is installed."""

@@ -81,6 +81,16 @@ def test_two_distributions_that_claim_one_name_are_both_reported_and_neither_loa
         registry.find("decision", "good.nothing")
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    ("kit", "'kit' offers kit.last_round, kit.needy"),
+    ("good", "did you mean 'good.nothing'?"), ("goood", "did you mean 'good'?")])
+def test_the_name_of_a_plugin_alone_is_answered_with_what_it_offers(madplug_plugin, name, said):
+    madplug_plugin("good", GOOD)
+    with pytest.raises(UserError) as found:
+        Registry().find("decision", name)
+    assert str(found.value).endswith(f"; {said}")
+
+
 def test_a_plugin_can_be_disabled(madplug_plugin, monkeypatch):
     madplug_plugin("good", GOOD)
     monkeypatch.setenv("MADPLUG_DISABLE", "good, other")

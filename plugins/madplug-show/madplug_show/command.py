@@ -25,7 +25,8 @@ def show(name: str, as_json: bool) -> None:
     pages = [component(offer) for offer in registry.named(name)]
     if not pages:
         every = [*(o.name for o in registry.offers()), *registry.plugin_names]
-        raise UserError(f"show: no component or plugin '{name}'{registry.installable(name)}{nearest(name, every)}")
+        raise UserError(registry.unusable(name) or
+                        f"show: no component or plugin '{name}'{registry.installable(name)}{nearest(name, every)}")
     click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
 
 

@@ -163,6 +163,15 @@ def test_an_unknown_name_gets_the_nearest_or_what_to_install(program, name, said
     assert said in program("show", name, status=2).stderr
 
 
+@pytest.mark.parametrize("name", ["lost", "lost.anything"])
+def test_a_plugin_that_does_not_load_is_told_with_the_reason(program, madplug_plugin, name):
+    madplug_plugin("lost", "import nothing_of_the_kind")
+    said = program("show", name, status=2).stderr
+    assert f"'{name}' cannot be used: madplug-lost 1.0: plugin 'lost': does not load: " in said
+    assert "nothing_of_the_kind" in said
+    assert "did you mean" not in said
+
+
 def test_a_type_that_no_run_file_can_give_is_said(program, madplug_plugin):
     madplug_plugin("odd", '''
 from madplug import DecisionProtocol, Options, hookimpl
