@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import override
 
 from madplug.config.problems import problems_of
-from madplug.config.shape import MOST_CELLS, RunSettings, Table
+from madplug.config.shape import MOST_CELLS, Table, tables
 from madplug.errors import Problem, UserError, listed, nearest_file
 from madplug.rows import storable_text
 from madplug.text import count
@@ -28,6 +28,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_TABLES = ("dataset", "debate", "limits", "match", "models")
+"""What stands before two underscores in most names in the environment."""
 _POSITION = re.compile(r"\d{1,9}")
 S = TypeVar("S", bound=BaseModel)
 
@@ -87,9 +89,12 @@ def _parse(path: Path) -> Table:
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
     for name, value in sorted(environ.items()):
         start, _, key = name.lower().partition("_")
-        if start == "madplug" and ("__" in key or key in RunSettings.model_fields):
+        known = tables().run.model_fields if start == "madplug" else {}
+        table = next((f"{table}_" for table in _TABLES if key.startswith(f"{table}_")), "")
+        if known and ("__" in key or key in known):
             yield nested(key.split("__"), as_toml(value))
-        elif start == "madplug" and (near := get_close_matches(key, RunSettings.model_fields, n=1, cutoff=0.8)):
+        elif known and (near := [key.replace(table, f"{table}_", 1)] if table else
+                        get_close_matches(key, known, n=1, cutoff=0.8)):
             raise UserError(f"{name}: a run file has no key '{key}'; did you mean MADPLUG_{near[0].upper()}?")
 
 

@@ -51,19 +51,22 @@ def test_a_missing_file_names_the_nearest_or_those_that_are_there(write, name, h
     assert problems(path) == [f"{path}: no such file; {hint}"]
 
 
-def test_an_environment_variable_that_is_nearly_a_key_is_refused(write):
-    with pytest.raises(UserError, match=r"MADPLUG_REPEAT: .* did you mean MADPLUG_REPEATS"):
-        load(write(), environ={"MADPLUG_REPEAT": "3", "MADPLUG_SERVE_KEY": "k"})
+@pytest.mark.parametrize(("name", "meant"), [
+    ("MADPLUG_REPEAT", "MADPLUG_REPEATS"), ("MADPLUG_METRIC", "MADPLUG_METRICS"),
+    ("MADPLUG_DATASET_LIMIT", "MADPLUG_DATASET__LIMIT"), ("MADPLUG_LIMITS_COST_USD", "MADPLUG_LIMITS__COST_USD")])
+def test_an_environment_variable_that_is_nearly_a_key_is_refused(write, name, meant):
+    with pytest.raises(UserError, match=rf"{name}: .* did you mean {meant}\?"):
+        load(write(), environ={name: "3", "MADPLUG_SERVE_KEY": "k"})
 
 
 def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write):
     path = write()
     environment = {"MADPLUG_DEBATE__ROUNDS": "5", "MADPLUG_SEED": "3", "MADPLUG_DISABLE": "no key",
-                   "MADPLUG_DEBATE__AGENTS": "4"}
+                   "MADPLUG_DEBATE__AGENTS": "4", "MADPLUG_METRICS": '["qa.f1"]'}
     table = read(path, ["debate.rounds=7"], environment)
     assert table["debate"]["rounds"] == 7
     assert table["debate"]["agents"] == 4
-    assert (table["seed"], "disable" in table) == (3, False)
+    assert (table["seed"], table["metrics"], "disable" in table) == (3, ["qa.f1"], False)
 
 
 def test_set_reads_toml_or_else_text_keeps_quoted_parts_of_a_key_together_and_clears_with_an_empty_table(write):
