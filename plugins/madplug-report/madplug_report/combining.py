@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtr
 
-from madplug.study import t_quantile
+from madplug.study import interval, t_quantile
 from madplug_report import statistics as st
 from madplug_report.factors import Factor
 
@@ -32,10 +32,11 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
     """The weighted sum of cells' means in their own metrics, or in one; None if a cell has none.
 
     Its interval is clustered by sample: what cells have in common is not taken for independent. `std` is the one the
-    report is asked for, by default over the repeats that all of the cells have. share: the sum is a share if all of the
-    means are, and so is the interval.
+    report is asked for, by default over the repeats that all of the cells have. share: the weights add up to 1, so that
+    the sum is a share if all of the means are, and so is the interval; that of proportions is Wilson's.
     """
-    scores = {i: analysis.scores(m, i) for i in weights if (m := metric or analysis.metric_of[i]) is not None}
+    metrics = {i: metric or analysis.metric_of[i] for i in weights}
+    scores = {i: analysis.scores(m, i) for i, m in metrics.items() if m is not None}
     if not weights or len(scores) < len(weights) or not all(len(s) for s in scores.values()):
         return None
     terms = [w * scores[i].mean for i, w in weights.items()]
@@ -49,11 +50,12 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
     n = len(sums)
     error = float(np.sqrt((sums**2).sum() * n / (n - 1))) if n > 1 else None
     error = 0.0 if error is not None and error <= least else error
-    within = share and all((s.values >= 0).all() and (s.values <= 1).all() for s in scores.values())
+    proportions = share and all(analysis.debates.proportions.get(m or "") for m in metrics.values())
+    ci95, method = _interval(mean, error, n, [*scores.values()], share=share, proportions=proportions)
     std = _std(analysis.spread, list(scores.values()), per_repeat)
     return {"mean": mean, "std": std, "per_repeat": per_repeat, "n": n,
             "cells": [analysis.debates.cells[i].name for i in weights], "error": error,
-            "ci95": _interval(mean, error, n, within), "ci_method": METHOD if error is not None else None}
+            "ci95": ci95, "ci_method": method}
 
 
 def _std(spread: str, scores: Sequence[Scores], per_repeat: Sequence[float]) -> float | None:
@@ -165,8 +167,14 @@ def _margin(analysis: Analysis, cells: Sequence[int], factor: str,
     return rows
 
 
-def _interval(mean: float, error: float | None, n: int, share: bool) -> list[float] | None:
-    if error is None:
-        return None
+def _interval(mean: float, error: float | None, n: int, scores: Sequence[Scores], *, share: bool,
+              proportions: bool) -> tuple[list[float] | None, str | None]:
+    if error is None or not (share or error):  # where no sample differs, nothing is known of how they do
+        return None, None
+    if proportions:
+        least = min(map(len, scores))  # as many independent answers as there are in any case
+        return interval(least, mean, error**2 * least, debates=sum(int(s.times.sum()) for s in scores), proportion=True)
     half = t_quantile(n - 1) * error
-    return [max(0.0, mean - half), min(1.0, mean + half)] if share else [mean - half, mean + half]
+    if share and all((s.values >= 0).all() and (s.values <= 1).all() for s in scores):
+        return [max(0.0, mean - half), min(1.0, mean + half)], METHOD
+    return [mean - half, mean + half], METHOD

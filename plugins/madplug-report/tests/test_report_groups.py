@@ -265,6 +265,25 @@ def test_marginal_means_have_the_cluster_robust_errors_of_statsmodels(study, kit
             (float(theirs.effect[0]), float(theirs.sd[0, 0]) / correction**0.5))
 
 
+@pytest.mark.parametrize("right", [20, 19, 12])
+def test_an_average_of_proportions_has_wilsons_interval(study, kit, right):
+    """Of cells that vary alike that of each, of others a narrower one; a difference without differences has none."""
+    def change(d):
+        sample = int(d.sample.id[1:])
+        return kit.replace(d, metrics={"qa.accuracy": float((sample if d.cell != "c" else 19 - sample) < right)})
+    folder = study([kit.Drawn(name, settings={"debate.decision": name}) for name in "abc"], samples=20, repeats=1,
+                   change=change)
+    debates = Debates(open_studies([folder]))
+    analysis = Analysis(debates, find_factors(debates.cells))
+    alike, other = (combine(analysis, {0: 0.5, i: 0.5}) for i in (1, 2))
+    each = analysis.cells[0]["metrics"]["qa.accuracy"]["ci95"]
+    assert alike["ci95"] == pytest.approx(each)
+    assert alike["ci_method"] == "Wilson, clustered by sample"
+    assert other["ci95"][1] - other["ci95"][0] <= each[1] - each[0]
+    assert (other["ci95"] == pytest.approx(each)) == (right == 20)
+    assert combine(analysis, {0: 1, 1: -1}, share=False)["ci95"] is None
+
+
 def test_data_sets_can_have_metrics_of_their_own(kit, study):
     cells = [kit.Drawn(f"{m}-{name}", settings={"debate.paradigm": f"x.{m}", "dataset": data},
                        table={"dataset": data}) for m in ("cot", "debate") for name, data in DATA.items()]
