@@ -73,7 +73,9 @@ FORM = {"regex": r"(?:[\s\S]*\n)?Probability of A: (?:100|[1-9]?[0-9])%\nAnswer:
 _ENOUGH = re.compile(r"^\W*enough\W{0,5}(yes|no)\b(?!\s+or\b)", re.MULTILINE | re.IGNORECASE)
 ABSENT = -100.0
 """The log-probability of a letter that is not among the likeliest tokens, as in the authors' code."""
-_ANSWER = re.compile(r"^\W*(?:final\s+)?answer\W{0,5}([AB])\b(?!\s+or\b)", re.MULTILINE | re.IGNORECASE)
+_ANSWER = re.compile(r"^\W*(?:final\s+)?answer(?=\W*:|\W{0,5}[AB][^\w:\n]*$)\W{0,5}([AB])\b(?!\s+or\b)",
+                     re.MULTILINE | re.IGNORECASE)
+"""A line with a colon before the letter, or with nothing after it: not `Answer B: what is wrong with it`."""
 _ALONE = re.compile(r"\A\W*([AB])\W*\Z")
 _PROBABILITY = re.compile(r"probability of (?:answer )?A\W{0,5}(\d{1,3}(?:\.\d+)?\s*%?)", re.IGNORECASE)
 

@@ -137,6 +137,8 @@ def test_a_sequential_debate_is_judged_once_so_that_no_reply_stands_before_what_
     ("Final answer: [B]", False, ("B", 0.0)), ("Answer: A\n...\nAnswer: B\nProbability of A: 20 %", False, ("B", 0.2)),
     ("**Answer: A**\nProbability of A: 900%", False, ("A", 1.0)),
     ("Probability of A: 0.7\nAnswer: A", False, ("A", 0.7)),
+    ("Final answer - **B**.", False, ("B", 0.0)), ("Answer: A\nAnswer B: its quote stands nowhere.", False, ("A", 1.0)),
+    ("Answer B: weak.\nAnswer A is better.\nAnswer A:\nIt is quoted.", False, (None, None)),
     ("Probability of A: 70%\nAnswer: A or B", False, (None, None))])
 def test_a_judgement_is_read(text, exchanged, found):
     picked, belief = read(text, exchanged)
