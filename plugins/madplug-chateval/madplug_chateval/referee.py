@@ -58,8 +58,11 @@ BEFORE = """ Keep what still matters of the summary so far:
 
 {summary}"""
 
-_SCORE = re.compile(r"assistant\W{0,5}([12])\b[^\d\n]{0,40}"
-                    r"(?<![:=]-)(?<![:=] -)(\d{1,3}(?:\.\d{1,3})?)(?![\d.]*[-–]\d)", re.IGNORECASE)
+_SCORE = re.compile(
+    r"(?P<asked>score of )?assistant\W{0,5}(?P<which>[12])\b"
+    r"(?:[^\d\n:=]{0,40}[:=]\W{0,5}|(?:\W{0,9}\b(?:s|scores?|ratings?|is|gets|receives|deserves|earns|an?|the|of)\b){0,4}\W{1,9})"
+    r"(?<![:=]-)(?<![:=] -)(?P<score>\d{1,3}(?:\.\d{1,3})?)(?![\d.]*[-–]\d)", re.IGNORECASE)
+"""A number that is said to be a score: not any that stands near an assistant, as in `Assistant 1 made 2 mistakes`."""
 
 
 class RefereesOptions(Options):
@@ -202,8 +205,14 @@ def judged(text: str, labels: tuple[str, str, str]) -> Reply:
 
 
 def read_scores(text: str) -> tuple[float, float] | None:
-    """The last score from 1 to 10 that a text gives to each of the two assistants; None unless it has both."""
-    last = {which: float(number) for which, number in _SCORE.findall(text[-20_000:])}
-    if set(last) != {"1", "2"} or not all(1 <= score <= 10 for score in last.values()):
+    """The last score from 1 to 10 that a text gives to each of the two assistants; None unless it has both.
+
+    Those in the words that were asked for (`Score of Assistant 1: 7`) go before others.
+    """
+    every = [*_SCORE.finditer(text[-20_000:])]
+    asked, said = ({found["which"]: float(found["score"]) for found in some}
+                   for some in ([found for found in every if found["asked"]], every))
+    last = asked if len(asked) == 2 else said
+    if len(last) < 2 or not all(1 <= score <= 10 for score in last.values()):
         return None
     return last["1"], last["2"]

@@ -123,6 +123,9 @@ def test_an_unreadable_verdict_does_not_count_and_is_flagged_and_the_only_other_
     ("Assistant 1: 0\nAssistant 2: 8", None), ("Assistant 1: 11\nAssistant 2: 8", None), ("Assistant 1: 7", None),
     ("Assistant 1 - 7\nAssistant 2 - 8", (7, 8)), ("Assistant 1: -7\nAssistant 2: - 8", None),
     ("Assistant 1: 7-8\nAssistant 2: 9", None), ("Assistant 1: 7\nAssistant 2: 7.5–10", None),
+    ("Score of Assistant 1: 9\nScore of Assistant 2: 3\nAssistant 1 made 1 slip, Assistant 2: 4 large ones.", (9, 3)),
+    ("Assistant 1 made 1 small slip, while Assistant 2 made 4 large ones, so I will", None),
+    ("Assistant 1 (Paris): 7. Assistant 2's score is 8/10", (7, 8)), ("Assistant 1 gets a 6, Assistant 2 a 5.", (6, 5)),
     ("7 8", None), ("", None), ("Assistant 1: seven\nAssistant 2: eight", None),
     ("Assistant 12: 7\nAssistant 2: 8", None), ("assistant " * 5000, None), ("Assistant 1: " + "9" * 5000, None)])
 def test_scores_are_read_leniently_and_only_from_one_to_ten(text, scores):
