@@ -12,7 +12,7 @@ from madplug import Message, Reply, Turn
 from madplug_prompting.asking import ask_for_answer
 from madplug_prompting.patterns import regex
 from madplug_prompting.prompts import fill
-from madplug_prompting.replies import read_share
+from madplug_prompting.replies import read_percent
 from madplug_som import Exchange, ExchangeOptions
 from madplug_som.exchange import EXCHANGE, FIRST
 
@@ -51,7 +51,7 @@ class Rated(Exchange):
         """One call."""
         text = await ask_for_answer(debate, turn, self.chat(debate, turn, view), self.options.max_characters)
         stated = _STATED.findall(text)
-        confidence = read_share(stated[-1]) if stated else None
+        confidence = read_percent(stated[-1]) if stated else None
         unread = confidence is None and self.options.rate
         return Reply(text, confidence=confidence, data={"gate": {"unparsed": True}} if unread else {})
 

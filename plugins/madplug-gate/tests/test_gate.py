@@ -36,6 +36,7 @@ def test_a_confidence_that_cannot_be_read_is_told_of_and_the_question_debated():
     played = gated(["A"] * 9)
     assert (played.result.unread, played.result.notes["gate"]["sure"]) == (True, None)
     assert not gated(["A\nConfidence: 0.95"]).result.unread
+    assert gated(["I am not sure at all: A\nConfidence: 1", *"BCDEFGHI"]).messages[0].confidence == 0.01
     assert gated(["A"] * 9).result.notes["gate"]["unparsed"]
 
 

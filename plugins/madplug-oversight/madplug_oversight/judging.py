@@ -25,7 +25,7 @@ from madplug import (
 )
 from madplug_oversight.seats import EXPERT, PAPER, choice, sides, task, transcript
 from madplug_prompting.prompts import fill, letter
-from madplug_prompting.replies import read_share, spoken
+from madplug_prompting.replies import read_percent, spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -164,7 +164,7 @@ class Judge(Style):
             return True
         stated = _PROBABILITY.findall(reply.text)
         return (self.options.belief == "stated" and letter_logs(reply, "AB") is None
-                and (not stated or read_share(stated[-1]) is None))
+                and (not stated or read_percent(stated[-1]) is None))
 
     async def _judge(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool) -> Completion:
         ask = self.options.letter if self.options.belief == "letter" else self.options.stated
@@ -215,7 +215,7 @@ def read(text: str, exchanged: bool) -> tuple[str | None, float | None]:
     if not found:
         return None, None
     picked = found[-1].upper()
-    share = read_share(stated[-1]) if stated else None
+    share = read_percent(stated[-1]) if stated else None
     belief = float(picked == "A") if share is None else share
     return _in_first_order(picked, belief, exchanged)
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 AgreementRule = Literal["tag", "legacy"]
 
-_TAG = regex(r"\[\s{0,9}(agree|disagree)(?:d|s|ment)?\s{0,9}\]")
+_TAG = regex(r"(?P<not>(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9})?"
+             r"\[\s{0,9}(?P<tag>agree|disagree)(?:d|s|ment)?\s{0,9}\]")
 STANCE = regex(r"(?i)[*_]{0,2}\[\s{0,9}(?:dis)?agree(?:d|s|ment)?\s{0,9}\]"
                r"[*_]{0,2}(?:[ \t]{0,9}(?:[:.,;]|[-–—](?=\s)))?[*_]{0,2}[ \t]{0,9}")
 """The tag of an agreement or a disagreement, with the emphasis around it and the mark that sets it apart."""
@@ -25,8 +26,8 @@ _NEGATED = (r"(?:\bnot|n't|n’t|\bnever|\bcannot|\bno longer|\b(?:hardly|barely
 _DISAGREES = regex(rf"\bdisagree|{_NEGATED}")
 _NOT_DISAGREES = regex(r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}disagree\b")
 _NOT_SAID = regex(r"(?:\b(?:do|does|can|could|should|would|will|might|may)|['’]d)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
-                  r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b")
-"""An agreement that is asked about, or depends on something."""
+                  r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b|\bpart(?:ial)?ly\s{1,9}agree\b")
+"""An agreement that is asked about, in part, or depends on something."""
 _QUOTED_LINE = regex(r"(?m)^[ \t]{0,9}>.*$")
 _QUOTATION = regex(r"[\"“„«][^\"“”„«»\n]{0,2000}[\"”“»]|(?<!\w)['‘][^'‘’\n]{0,2000}['’](?!\w)")
 # "agreed" alone may be about others: it counts where a sentence begins with it, or after its subject.
@@ -48,8 +49,9 @@ _DEEPEST = 300
 def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
     """Whether a reply agrees, and whether that could not be read (it then counts as no agreement).
 
-    `tag`: the last `[AGREE]` or `[DISAGREE]` wins; without a tag, the words do (`agree`, `agreed`, `in agreement`,
-    `disagree`), and a negated agreement is a disagreement. Thoughts and quotations do not count, nor does an agreement
+    `tag`: the `[AGREE]` or `[DISAGREE]` with which the reply begins wins, as later ones may be those of others; else
+    the last one; without a tag, the words do (`agree`, `agreed`, `in agreement`, `disagree`). A negated agreement is a
+    disagreement. Thoughts and quotations do not count, nor does an agreement
     that is asked about or depends on something. `legacy`: agrees if "agree" occurs
     anywhere and "disagree" nowhere.
     """
@@ -58,9 +60,10 @@ def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
         disagrees = "disagree" in text
         return "agree" in text and not disagrees, "agree" not in text
     text = without_quotations(without_thoughts(text), _TAG)
-    tags = _TAG.findall(text)
-    if tags:
-        return tags[-1] == "agree", False
+    if tags := [*_TAG.finditer(text)]:
+        begins = _WORD.search(text, 0, tags[0].start()) is None
+        tag = tags[0] if begins else tags[-1]
+        return (tag["tag"] == "agree") == (tag["not"] is None), False
     text = _NOT_DISAGREES.sub(" ", _NOT_SAID.sub(" ", text))
     disagrees = _DISAGREES.search(text) is not None
     agrees = _AGREES.search(text) is not None
@@ -152,6 +155,11 @@ def read_share(value: object) -> float | None:
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 100:  # also: not a number
         return None
     return float(number / 100 if number > 1 or (match and match[2]) else number)
+
+
+def read_percent(text: str) -> float | None:
+    """The same where a number from 0 to 100 was asked for: a whole one is a percentage, 1 too."""
+    return read_share(text if "." in text or "%" in text else f"{text}%")
 
 
 def _whole_objects(text: str) -> list[dict[str, Any]]:

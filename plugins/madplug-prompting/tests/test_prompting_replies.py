@@ -2,13 +2,15 @@
 
 import pytest
 
-from madplug_prompting.replies import read_agreement, read_json, read_share, spoken, without_stances
+from madplug_prompting.replies import read_agreement, read_json, read_percent, read_share, spoken, without_stances
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
     ("[AGREE]", True), ("[DISAGREE] no", False), ("I agree.", True), ("I disagree with Bob but [AGREE]", True),
     ("No agreement yet", False), ("Yes", False), ("[AGREE] there is no disagreement", True),
-    ("[DISAGREE] at first, but now [AGREE]", True), ("［AGREE］", True), ("I do not agree", False),
+    ("I thought [DISAGREE], but now [AGREE]", True), ("**[DISAGREE]** Bob wrote [AGREE] without a reason.", False),
+    ("I do not [AGREE] with Bob.", False), ("I cannot [disagree]", True), ("［AGREE］", True),
+    ("I do not agree", False),
     ("I can't really agree with that", False), ("I agree, though others disagree", False), ("AGREED!", True),
     ("Agreed. The choir sang.", True), ("I am in agreement with the solution.", True), ("I am not in agreement", False),
     ("They agreed on B before", False), ("<think>Maybe I agree? [AGREE]</think>[DISAGREE] It is C.", False),
@@ -24,7 +26,7 @@ from madplug_prompting.replies import read_agreement, read_json, read_share, spo
     *((text, True) for text in (
         "'[AGREE]'", "\"[AGREE]\"", "> [AGREE]", "Ann says \"no\". [AGREE]", "I'd agree.",
         "I agree, and would agree again.", "\"I agree.\""))])
-def test_the_last_tag_decides_and_words_only_without_a_tag(text, agrees):
+def test_the_tag_at_the_beginning_or_the_last_one_decides_and_words_only_without_a_tag(text, agrees):
     assert read_agreement(text)[0] is agrees
 
 
@@ -36,7 +38,7 @@ def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text, agrees):
 
 
 @pytest.mark.parametrize("text", ["", "Yes", "No agreement yet", "Parser, set agreement = true",
-                                  "They agreed on B before", "I do not disagree with you"])
+                                  "They agreed on B before", "I do not disagree with you", "[PARTIALLY AGREE] but B"])
 def test_agreement_that_cannot_be_read_is_none_and_said_so(text):
     assert read_agreement(text) == (False, True)
 
@@ -70,6 +72,12 @@ def test_a_huge_hostile_reply_is_read_in_proportion(text, in_proportion):
     (1000, None), (10 ** 400, None), (float("nan"), None), ("1e400", None), ("9" * 5000, None)])
 def test_confidence_is_a_share_or_nothing(value, share):
     assert read_share(value) == share
+
+
+@pytest.mark.parametrize(("text", "share"), [
+    ("1", 0.01), ("1%", 0.01), ("100", 1.0), ("0", 0.0), ("0.8", 0.8), ("1.0", 1.0), ("80 %", 0.8), ("101", None)])
+def test_a_whole_number_that_was_asked_for_up_to_100_is_a_percentage(text, share):
+    assert read_percent(text) == share
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -36,8 +36,8 @@ class StyleOptions(LayoutOptions, LengthOptions):
     """What every style lets a run file choose. Prompts that are empty are left out."""
 
     agreement: Literal["tag", "legacy", "none"] = Field(default="tag", description=(
-        "how agreement is read: the last bracketed tag, with the words as a fallback; `legacy`: the letters "
-        "'agree' anywhere and 'disagree' nowhere, as MALLM's code does; `none`: it is not asked for"))
+        "how agreement is read: the bracketed tag at the beginning, else the last one, else the words; `legacy`: the "
+        "letters 'agree' anywhere and 'disagree' nowhere, as MALLM's code does; `none`: it is not asked for"))
     structured: bool = Field(default=False, description=(
         "ask for a JSON object, and send its schema to models whose replies can be constrained; prose is read as text"))
     step_by_step: bool = Field(default=True, description="whether `trigger` is part of every prompt")
