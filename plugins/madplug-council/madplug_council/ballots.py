@@ -12,7 +12,7 @@ Rank = Literal["mean", "borda", "copeland"]
 Ballot = Sequence[int | None]
 """The ids of those ranked, best first; None where the ranking has a letter that no answer has."""
 HEADING = "FINAL RANKING:"
-_ITEM = re.compile(r"^\s*\d+[.)]\s*\W*Answer\s+([A-Z]+)\b", re.MULTILINE)
+_ITEM = re.compile(r"^\s*(\d{1,3})[.)]\s*\W*Answer\s+([A-Z]+)\b", re.MULTILINE)
 _NAMED = re.compile(r"\bAnswer\s+([A-Z]+)\b")
 _LIST = re.compile(r"(?:^[^\S\n]*\d+[.)][^\w\n]*Answer[^\S\n]+[A-Z]+[^\w\n]*(?:\n\s*|\Z)){2,}\Z", re.MULTILINE)
 """Items and nothing else, to the end of the text."""
@@ -21,15 +21,18 @@ _LIST = re.compile(r"(?:^[^\S\n]*\d+[.)][^\w\n]*Answer[^\S\n]+[A-Z]+[^\w\n]*(?:\
 def read_ranking(text: str, labels: Mapping[str, int]) -> tuple[list[int | None], list[str]]:
     """The ranking in a review, and what is odd about it.
 
-    It stands after the last heading: numbered items, else every label in its order. Without a heading it is a numbered
-    list of labels alone that ends the text: a review that was cut off names its labels too, in the order it was shown
-    them. The first mention of a label counts. labels: the ids of those reviewed, by letter.
+    It stands after the last heading: numbered items by their numbers, else every label in its order. Without a heading
+    it is a numbered list of labels alone that ends the text: a review that was cut off names its labels too, in the
+    order it was shown them. The first mention of a label counts. labels: the ids of those reviewed, by letter.
     """
     *_, part = re.split(re.escape(HEADING), text, flags=re.IGNORECASE)
     odd = ["no heading"] if part == text else []
     if odd:
         part = found[0] if (found := _LIST.search(text)) else ""
-    said = _ITEM.findall(part) or _NAMED.findall(part)
+    items = _ITEM.findall(part)
+    if len({number for number, _ in items}) == len(items):  # else several lists, or a number for all
+        items.sort(key=lambda item: int(item[0]))
+    said = [label for _, label in items] or _NAMED.findall(part)
     once = list(dict.fromkeys(said))
     ranking = [labels.get(label) for label in once]
     if len(once) < len(said):

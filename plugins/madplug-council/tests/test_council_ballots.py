@@ -47,6 +47,8 @@ def test_equals_share_a_place(rankings, rank, groups):
     ("Fine.\n\n1. **Answer C**\n2) Answer A.\n\n3. Answer B \n", [C, A, B], ["no heading"]),
     ("1. Answer A\nNo working.\n2. Answer B\n3. Answer C", [B, C], ["no heading", "not all are ranked"]),
     ("1. Answer A", [], ["no ranking"]),
+    ("FINAL RANKING:\n3. Answer C\n2. Answer B\n1. Answer A", [A, B, C], []),
+    ("FINAL RANKING:\n1. Answer C\n1. Answer B\n1. Answer A", [C, B, A], []),
     ("FINAL RANKING:\n1. Answer Z\n2. Answer B", [None, B], ["an unknown letter", "not all are ranked"]),
     ("I cannot rank them.", [], ["no ranking"])])
 def test_how_a_ranking_is_read(text, ranking, odd):
