@@ -295,6 +295,19 @@ def with_settings(folder, cells):
     return folder
 
 
+def test_the_test_of_two_cells_is_of_the_metric_in_the_address(kit, look, monkeypatch):
+    pytest.importorskip("madplug_report", reason="the paired test is madplug-report's")
+    monkeypatch.setattr(studies, "can_draw", lambda: True)
+    debates = [kit.debate(cell, f"q{i}", metrics={"qa.accuracy": float(i < 6), "other.one": float(cell == "b")})
+               for cell in "ab" for i in range(8)]
+    page = look("#/compare/s/a/b?metric=qa.accuracy", *debates)
+    difference = page.get_by_text("a less b:")
+    expect(difference).to_contain_text("+0.000")
+    go(page, "#/compare/s/a/b?metric=other.one")
+    expect(page.locator(".facts")).to_contain_text("other.one")
+    expect(difference).to_contain_text("−1.000")
+
+
 def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, look):
     cells = {"z": {"debate.decision": "z"}} | {
         f"{d},{n}": {"debate.decision": d, "debate.agents": n} for d in "xy" for n in (10, 3)}
@@ -418,6 +431,23 @@ def test_a_note_that_is_being_written_stays_when_the_page_moves_on(kit, tmp_path
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("saved in notes.json")).to_be_visible()
     expect(page.get_by_label("Tags")).to_have_value("odd")
+
+
+def test_a_note_is_kept_when_its_debate_is_left_without_saving(kit, tmp_path, look):
+    page = look(TALKED_OUT, folder=kit.small_study(tmp_path / "small"))
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("look again")
+    with page.expect_response(lambda response: "/note" in response.url and response.request.method == "PUT"):
+        page.get_by_role("link", name="plain").click()
+    expect(page.locator("a.row")).to_have_count(5)
+    go(page, TALKED_OUT)
+    expect(note).to_have_value("look again")
+    note.fill("and again")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.reload()
+    assert asked == ["beforeunload"]
+    expect(note).to_have_value("look again")
 
 
 def test_the_list_is_gone_through_by_keys(show):

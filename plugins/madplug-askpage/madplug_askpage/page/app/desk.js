@@ -60,7 +60,7 @@ function Form({ offer, follow }) {
       names.map((name) => html`<option value=${name}>${LABELS[name] ?? name}</option>`)}<option value=${OTHER}>other seats…</option></select></label>
       <label>Method <select value=${q.method ?? ''} onChange=${(e) => set({ method: e.target.value })}><option value="">${
         council ? `the council's (${council.method})` : 'council.three_stages'}</option>${
-        Object.keys(offer.methods).map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
+        Object.keys(offer.methods).filter((name) => council || name !== 'council.three_stages').map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
       <label>Chair <select value=${q.chair ?? ''} onChange=${(e) => set({ chair: e.target.value })}><option value="">${council?.chair ?? ((sent.only.length || seats.length) === 2 ? 'the first seat' : 'the best-ranked seat')}</option>${
         seats.filter((name) => name !== council.chair).map((name) => html`<option value=${name}>${name}</option>`)}</select></label></div>
     <p class="quiet small">${offer.methods[q.method || council?.method || 'council.three_stages']}</p>

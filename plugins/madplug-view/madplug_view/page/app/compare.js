@@ -27,7 +27,7 @@ export function ContrastPage({ study, first, second, query }) {
   return html`<${Crumbs} links=${[[about.value.name, toStudy(study)]]} /><main>
     <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
     <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
-    ${total + found.left_out > 0 && (found.tests ? html`<${Tested} ask=${() => data.test(study, first, second, metric, query.with)} one=${one} two=${two} />`
+    ${total + found.left_out > 0 && (found.tests ? html`<${Tested} key=${`${one} ${two} ${metric}`} ask=${() => data.test(study, first, second, metric, query.with)} one=${one} two=${two} />`
       : html`<p class="quiet small">${data.live ? 'With madplug-report installed, this page has the paired test of the difference.'
         : 'The paired test of the difference is on the page that madplug view serves, and in the report; an export does not have it.'}</p>`)}
     <div class="wide" role="region" aria-label="Four-fold table" tabindex="0"><table class="fourfold">
@@ -35,7 +35,7 @@ export function ContrastPage({ study, first, second, query }) {
       <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right</th>${field('both', 'same', 'both right')}${field('first', 'won', 'only the first right')}</tr>
       <tr><th scope="row"><span class="quiet small block">${one}</span>wrong</th>${field('second', 'lost', 'only the second right')}${field('neither', 'same', 'both wrong')}</tr></tbody></table></div>
     ${found.unpaired.map((n, i) => n > 0 && html`<p class="quiet small">${plural(n, 'debate')} of ${[one, two][i]} left out: the other cell has no score for the same sample and repeat</p>`)}
-    ${found.others > 0 && html`<p class="quiet small">${plural(found.others, 'debate')} left out: samples of one id that differ in question, choices, references, context, group or other columns</p>`}
+    ${found.others > 0 && html`<p class="quiet small">${plural(found.others, 'debate')} left out: samples of one id that differ in question, choices, references, context, group or other columns, or in what is hidden from whom</p>`}
     ${found.left_out > 0 && html`<p class="quiet small">${plural(found.left_out, 'pair')} with a score other than 0 or 1 left out</p>`}
     <p class="bar start after"><a class="button" href=${toCell(study, first, { other: second, with: query.with })}>All debates that were decided differently</a>
       <a href=${toContrast(theirs, second, first, { metric, with: query.with && String(study) })}>the other way round</a></p></main>`;

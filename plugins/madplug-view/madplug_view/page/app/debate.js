@@ -189,7 +189,7 @@ function Votes({ debate, answers, open }) {
   for (const vote of votes) for (const [key, n] of Object.entries(vote.weights ?? {})) cast.set(key, (cast.get(key) ?? 0) + n);
   const counted = votes.length > 0 && total.every(([key, n]) => (cast.get(key) ?? 0) === n);
   return html`${total.length > 0 && html`<h3>${counted ? 'Votes' : 'Scores'} by answer</h3><div class="scores">${total.map(([key, n]) => html`<${Chip} answer=${answers.get(key)} /><span class="track"><span
-      class=${`fill a${(answers.get(key)?.nth ?? 0) % 8}`} style=${{ width: `${most > least ? Math.max(2, 100 * (n - least) / (most - least)) : 2}%` }}></span></span><span class="n">${
+      class=${`fill a${(answers.get(key)?.nth ?? 0) % 8}`} style=${{ width: `${most > least ? Math.max(n > 0 ? 2 : 0, 100 * (n - least) / (most - least)) : 0}%` }}></span></span><span class="n">${
       Number(n.toPrecision(4))}</span>`)}</div>`}
     ${votes.length > 0 && html`<details><summary>${plural(votes.length, 'ballot')}${votes.some((v) => !v.valid) ? `, ${whole(votes.filter((v) => !v.valid).length)} unread` : ''}</summary><ul class="plain">${votes.map((v) => html`<li>${
       namesOf(debate, [v.agent])}: ${v.valid ? Object.entries(v.weights).map(([key, n]) => html`<${Chip} answer=${answers.get(key)} name=${brief(key, 30)} />${
