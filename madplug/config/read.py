@@ -94,7 +94,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
         if known and ("__" in key or key in known):
             yield nested(key.split("__"), as_toml(value))
         elif known and (near := [key.replace(table, f"{table}_", 1)] if table else
-                        get_close_matches(key, known, n=1, cutoff=0.8)):
+                        get_close_matches(key, known, n=1, cutoff=0.7)):
             raise UserError(f"{name}: a run file has no key '{key}'; did you mean MADPLUG_{near[0].upper()}?")
 
 

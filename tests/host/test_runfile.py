@@ -52,7 +52,7 @@ def test_a_missing_file_names_the_nearest_or_those_that_are_there(write, name, h
 
 
 @pytest.mark.parametrize(("name", "meant"), [
-    ("MADPLUG_REPEAT", "MADPLUG_REPEATS"), ("MADPLUG_METRIC", "MADPLUG_METRICS"),
+    ("MADPLUG_REPEAT", "MADPLUG_REPEATS"), ("MADPLUG_SEDE", "MADPLUG_SEED"), ("MADPLUG_METRIC", "MADPLUG_METRICS"),
     ("MADPLUG_DATASET_LIMIT", "MADPLUG_DATASET__LIMIT"), ("MADPLUG_LIMITS_COST_USD", "MADPLUG_LIMITS__COST_USD")])
 def test_an_environment_variable_that_is_nearly_a_key_is_refused(write, name, meant):
     with pytest.raises(UserError, match=rf"{name}: .* did you mean {meant}\?"):
