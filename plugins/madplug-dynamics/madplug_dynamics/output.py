@@ -34,6 +34,8 @@ class OutputTokens(Metric):
     debate has paid for count, so that cells can be compared. The debate's notes have the counts by round, agent and
     purpose.
 
+    Replies are counted while a debate runs: one that was on record before this metric was added has no score.
+
     With `tokenizer` all replies are counted with that tokenizer (extra `tokenizer`), as papers do that compare
     different models. In a study that is decided again, calls that are not repeated keep the counts they had.
 

@@ -109,8 +109,8 @@ class Comparisons:
             what = f"the metric '{metric}'" if metric else "a score"
             return f"no debate has {what}" if len(analysis.rows(i)) else "no debate has ended"
         names = [{*analysis.debates.sample_names[analysis.scores(metric, c).ids]} for c in (i, j)]
-        return "other data: the ids are the same, the questions or references are not" if names[0] & names[1] else \
-            "other data: no sample is in both"
+        return ("other data: samples of the same id differ in question, references or another column, or in what is "
+                "hidden from whom") if names[0] & names[1] else "other data: no sample is in both"
 
 
 def paired_test(scores: Sequence[float], *, binary: bool) -> dict[str, Any]:

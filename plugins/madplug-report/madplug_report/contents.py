@@ -142,9 +142,10 @@ def figures(report: Mapping[str, Any]) -> Table:
     rows = []
     for cell in report["cells"]:
         found = cell["metrics"].get(cell["metric"]) or {}
+        part = f" (n={found['n']})" if found and found["n"] < cell["samples"] else ""
         rows.append([label(cell), str(cell["debates"]), f"{cell['samples']} × {cell['repeats']}",
                      percent(cell["undecided"]), percent(cell["failed"]),
-                     *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")),
+                     *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")) + part,
                      interval(found.get("ci95")), number(found.get("std")), number(cell["calls"], 1),
                      number(cell["tokens"], 0), number(cell["tokens_per_right"], 0), percent(cell["unread"])])
     return Table("Cells", head, rows, frozenset({"debates", "unread answers"}))

@@ -178,7 +178,8 @@ def test_other_data_are_not_compared_and_that_is_said(study, kit, reported):
                       study([kit.Drawn("b")], samples=10, name="b", question="something else"))
     assert (report["comparisons"], report["not_compared"]) == ([], [{
         "cell": "b", "baseline": "a",
-        "reason": "other data: the ids are the same, the questions or references are not"}])
+        "reason": "other data: samples of the same id differ in question, references or another column, or in what "
+                  "is hidden from whom"}])
     assert "'b': other data" in about(report)["not compared"]
 
 
