@@ -47,6 +47,7 @@ _ANY_LABEL = regex(r"(?i)" + _LABEL.pattern)
 _SEVERAL = regex(r"(?i)[\s(\[{,;&\"']{0,6}(?:and[ ])?[ (\[]{0,3}([a-z]{1,2})(?![a-z])[)\]\"']{0,2}")
 _SHOWN = regex(r"(?m)(?:^|[\s(\[])[A-Za-z][.:)\]]\s")
 """An option in the text of a question."""
+_COMMAND = regex(r"\\(?:text|textbf|mathrm|mathbf|boxed)\{([^{}]{0,200})\}")
 _RUN = regex(r"[A-Za-z]{1,26}\Z")
 
 
@@ -140,10 +141,13 @@ def whole(text: str, sample: Sample) -> str | None:
     if len(bare) > 2 * max(map(len, sample.choices), default=0) + 20:
         return None
     label = _ANY_LABEL.match(text)
-    name, rest = (label[1].upper(), _words(text[label.end():])) if label else ("", "")
-    shown = [(letter(i), _words(plain(choice))) for i, choice in enumerate(sample.choices)]
-    same = [x for x, words in shown if words and (words == _words(text) or (x == name and words == rest))]
-    return same[0] if len(same) == 1 else None
+    name, rest = (label[1].upper(), text[label.end():]) if label else ("", "")
+    for bared in (_words, _unwrapped):
+        shown = [(letter(i), bared(plain(choice))) for i, choice in enumerate(sample.choices)]
+        same = [x for x, words in shown if words and (words == bared(text) or (x == name and words == bared(rest)))]
+        if len(same) == 1:
+            return same[0]
+    return None
 
 
 def _labelled(text: str, sample: Sample) -> str | None:
@@ -193,6 +197,14 @@ def several(text: str, allowed: tuple[str, ...]) -> str | None:
 
 def _words(text: str) -> str:
     return " ".join(text.split()).strip(" .\"'").casefold()
+
+
+def _unwrapped(text: str) -> str:
+    """The words without brackets and LaTeX around them: `(37)`, `$37$`, and `37}` for the rest of a box."""
+    text = _COMMAND.sub(r"\1", text).replace("\\", "").strip(" .$")
+    text = text if text.count("}") == text.count("{") else text.rstrip("} .$")
+    pair = text[:1] + text[-1:]
+    return _words(text[1:-1] if pair in ("()", "[]", "{}") else text)
 
 
 def _after_mark(text: str, start: int, allowed: tuple[str, ...]) -> str | None:

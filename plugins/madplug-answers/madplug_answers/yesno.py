@@ -21,6 +21,9 @@ _WORD = regex(
     r"(?i)(?P<not>(?:(?<!\w)(?:not|never|cannot)|n['’]t)[ \t]{1,3}"
     r"(?:(?:be|been|a|the|simply|entirely|quite|really|necessarily|strictly|completely|always|actually)[ \t]{1,3}){0,2}"
     r")?(?<!\w)(?<!\w['’])(?P<word>yes|no|true|false)(?!\w|['’-]\w)")
+_ALONE = regex(r"(?i)[\s*_\"'“‘(]{0,6}(yes|no|true|false)[*_\"'”’)]{0,3}[,;.!:\n]")
+"""A word of its own right after an announcement; what comes after it are reasons."""
+_POSITIVE = ("yes", "true")
 _NUMBERED = regex(r"\.[ \t]?[0-9]")
 _NEXT_WORD = regex(r"[ \t]{1,9}([A-Za-z]{1,20})")
 _AFTER_NO = frozenset((
@@ -35,8 +38,9 @@ _TRIED = 8
 class YesNo(Reading):
     """Yes or no.
 
-    The last yes, no, true or false in the sentence after the last announcement of the answer, else the last after it,
-    else the last of the text. True is yes and false is no.
+    The yes, no, true or false that follows the last announcement of the answer by itself, as in `Final answer: No;`,
+    else the last in the sentence after it, else the last after it, else the last of the text. True is yes and false is
+    no.
     """
 
     name = "yesno"
@@ -71,6 +75,8 @@ class YesNo(Reading):
             return found
         for start in reversed(announcements(own)[-_TRIED:]):
             after = own[start:]
+            if found := _ALONE.match(after):
+                return "yes" if found[1].lower() in _POSITIVE else "no"
             if found := _last_word(_SENTENCE.split(after.lstrip(), maxsplit=1)[0]) or _last_word(after):
                 return found
         return _last_word(own)
@@ -81,7 +87,7 @@ def _last_word(text: str) -> str | None:
     for match in reversed(list(_WORD.finditer(text))):
         if match["word"].lower() == "no" and _belongs_to_next_word(text, match.end()):
             continue
-        positive = match["word"].lower() in ("yes", "true")
+        positive = match["word"].lower() in _POSITIVE
         return "yes" if positive == (match["not"] is None) else "no"
     return None
 

@@ -86,6 +86,13 @@ def test_the_wording_is_an_option():
     assert asked == "Say it: `Final answer: (<letter>)` {braces}"
 
 
+@pytest.mark.parametrize("said", ["$37$", "\\(37\\)", "(37)", "$$37$$", "\\boxed{37}", "\\boxed{\\text{37}}", "37."])
+@pytest.mark.parametrize("start", ["", "3 and 34 are 37.\nFinal answer: "])
+def test_the_wording_of_an_option_may_stand_in_brackets_or_latex(said, start):
+    assert Choice().canonical(start + said, Sample("q", "How many?", ("3", "34", "37"))) == "C"
+    assert Choice().canonical("Final answer: $37", Sample("q", "How much?", ("$37", "37"))) == "A"
+
+
 @pytest.mark.parametrize(("question", "choices", "reference", "why"), [
     ("Which is largest?", (), "B", "has no choices"),
     ("Which is largest?\nA) Mars\nB) Venus", (), "B", ""),

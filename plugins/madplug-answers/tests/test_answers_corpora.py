@@ -74,6 +74,11 @@ def passes_over_what_is_announced(row, recorded, ours):
     return ours is not None and re.search(announced % ours, row["response"].replace("*", "")) is not None
 
 
+def passes_over_an_option_itself(row, recorded, ours):
+    """It wants a letter: "(32)" is the option 32."""
+    return recorded is None and ours is not None and re.fullmatch(r"\([^()]*\)", row["response"]) is not None
+
+
 def wants_nothing_but_digits_in_a_box(row, recorded, ours):
     r"""It passes over `\boxed{17 hours}` and takes the last number of the text."""
     boxes = [box for box in re.findall(r"\\boxed\{([^{}]*)\}", row["response"]) if re.search("[0-9]", box)]
@@ -105,14 +110,15 @@ def reads_another_agent_s_answer(row, recorded, ours):
 # The sets
 
 CHOICE = {
-    "two": reads_the_first_of_two, "thought": reads_an_unfinished_thought,
+    "two": reads_the_first_of_two, "option": passes_over_an_option_itself, "thought": reads_an_unfinished_thought,
     "another agent's": reads_another_agent_s_answer, "article": reads_an_article,
     "not available": reads_not_available_as_a, "announced": passes_over_what_is_announced}
 NUMBER = {"thought": reads_an_unfinished_thought,
           "words in the box": wants_nothing_but_digits_in_a_box, "last number": takes_the_last_number_of_all}
 MATH = {"last number": takes_the_last_number_of_all, "part lost": loses_part_of_the_answer}
 SETS = {
-    "som_mmlu": (1800, Choice(), CHOICE, {"thought": 3, "another agent's": 1, "article": 66, "announced": 41}),
+    "som_mmlu": (1800, Choice(), CHOICE, {"thought": 3, "another agent's": 1, "article": 66, "announced": 41,
+                                   "option": 14}),
     "dylan_mmlu_n4": (1061, Choice(), CHOICE, {"announced": 9, "not available": 5, "another agent's": 1}),
     "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3, "two": 7}), "davinci_bbh": (507, Choice(), CHOICE, {}),
     "som_gsm": (1740, Number(), NUMBER, {"thought": 17, "words in the box": 41, "last number": 1}),

@@ -24,7 +24,8 @@ ANY = Sample("q1", "What?")
     ("No, it has no wings.", "no"), ("No - it has none", "no"), ("see No. 5", None), ("That is not true.", "no"),
     ("It isn't true.", "no"), ("It is not false.", "yes"), ("The answer is not yes.", "no"),
     ("Please say yes or no.", None), ("Answer yes or no: no", "no"), ("Final answer: 'no'", "no"),
-    ("no-one knows", None)])
+    ("no-one knows", None), ("Final answer: No; a yes would need proof.", "no"),
+    ("Final answer: **No**, since yes would need proof", "no")])
 def test_yes_and_no(text, expected):
     assert YesNo().canonical(text, ANY) == expected
 
