@@ -75,8 +75,8 @@ def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> N
         _announce(0 if quiet else again.most)
         status = launch(again.resolved, folder, quiet=quiet, run=again.run)
     if metrics and not quiet:
-        click.echo(f"`madplug run` keeps {', '.join(metrics)} only if it stands under `metrics` in the run file",
-                   err=True)
+        they = "it stands" if len(metrics) == 1 else "they stand"
+        click.echo(f"`madplug run` keeps {', '.join(metrics)} only if {they} under `metrics` in the run file", err=True)
     sys.exit(status)
 
 
