@@ -75,8 +75,8 @@ class YesNo(Reading):
             return found
         for start in reversed(announcements(own)[-_TRIED:]):
             after = own[start:]
-            if found := _ALONE.match(after):
-                return "yes" if found[1].lower() in _POSITIVE else "no"
+            if alone := _ALONE.match(after):
+                return "yes" if alone[1].lower() in _POSITIVE else "no"
             if found := _last_word(_SENTENCE.split(after.lstrip(), maxsplit=1)[0]) or _last_word(after):
                 return found
         return _last_word(own)
