@@ -494,6 +494,7 @@ def test_a_debate_is_replayed_by_keys(show):
     page.keyboard.press("End")
     expect(page.locator(".verdict .chip.big")).to_contain_text("B")
     page.get_by_role("button", name="prompt and reply").first.click()
+    expect(page.locator("dialog[open]")).to_be_visible()
     page.keyboard.press("Escape")  # the focus is on a button among the messages again, which could scroll sideways
     page.keyboard.press("Home")
     expect(page.locator(".card:not(.later)")).to_have_count(0)
