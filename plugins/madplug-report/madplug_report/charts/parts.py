@@ -60,8 +60,8 @@ def places(report: Mapping[str, Any]) -> Chart | None:
             if own:
                 values[y, x - 1] = sum(p["adopted"] for p in own) / sum(p["opportunities"] for p in own)
     about = ("oracle", "unfinished", "samples")
-    caption = ("Shares of the answers that one peer alone had given, differently from the agent, and that were the "
-               "agent's next answer. The first place is what stands first in its prompt.")
+    caption = ("Shares of the answers that one peer alone had given in the round before, differently from the agent, "
+               "and that were the agent's next answer. The first place is what stands first in its prompt.")
     if len(cells) > LINES:
         sheet = table(report, cells, [("taken over, by place in the view", values)], about=about, separate=True,
                       across="place in the view")
