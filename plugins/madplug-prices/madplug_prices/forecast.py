@@ -212,7 +212,8 @@ async def _totals(resolved: ResolvedStudy, left: Mapping[str, int], *, longest: 
         worst = sum(most[cell.slug] for cell in tried if cell.slug in rest) * len(first.rows)
         scale = sum(left[slug] * most[slug] for slug in rest) / max(1, worst)
         if longest:
-            scale *= max(1.0, worst / max(1, sum(call.sample is not None for call in calls)))
+            used = sum(row["calls"] for row in store.figures() if row["cell"] in rest)  # also those that cells share
+            scale *= max(1.0, worst / max(1, used))
         for call in calls:
             times = 1 if call.sample is None else scale  # the others prepare the study
             tokens += (call.prompt + call.completion) * times

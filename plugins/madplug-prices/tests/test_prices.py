@@ -44,6 +44,14 @@ def test_the_same_request_to_two_models_counts_twice():
     assert two.tokens == (2 * one.tokens[0], 2 * one.tokens[1])
 
 
+def test_a_request_that_cells_share_counts_once():
+    def found(*rounds, **more):
+        return forecast(load({**RUN, **more, "models": {"small": MODEL}, "cells": [
+            {"name": f"r{n}", "debate": {**CELLS[0]["debate"], "rounds": n}} for n in rounds]})).tokens
+    assert found(1, 2, 3) == found(3)
+    assert found(1, 2, share_completions=False) == tuple(map(sum, zip(found(1), found(2), strict=True)))
+
+
 def test_the_least_that_a_gate_takes_is_a_sure_answer():
     pytest.importorskip("madplug_gate")
     gate, one = (forecast(load({**RUN, "models": {"small": MODEL}, "debate": debate})) for debate in (
