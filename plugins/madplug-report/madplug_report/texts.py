@@ -7,6 +7,7 @@ from typing import Any
 
 from madplug import count
 from madplug_report import contents, tables
+from madplug_report.combining import METHOD
 from madplug_report.escape import in_latex, in_markdown, line
 
 MOST = 6
@@ -61,12 +62,12 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
            "One that failed has no score and is in no mean. A cell's mean is over samples, each the mean over its "
            "repeats; the std is the sample standard deviation of the repeats' means, which one repeat does not have.")
     made = sorted({m["ci_method"] for c in report["cells"] for m in c["metrics"].values() if m["ci_method"]}
-                  | {c["ci_method"] for c in report["comparisons"] if c["ci_method"]})
+                  | {c["ci_method"] for c in (*report["comparisons"], *report["marginals"]) if c["ci_method"]})
     yield (f"Intervals are of 95% over samples ({', '.join(made) or 'none could be made'}; bootstraps seeded with "
            f"{report['seed']}): they say how much other samples would change the figure, not other prompts or models.")
     tests = sorted({c["test"] for c in report["comparisons"]})
     margins = sum(row["p"] is not None for row in report["marginals"])
-    among = f" (those of marginal means over their own {margins})" if margins else ""
+    among = f" (those of marginal means, {METHOD}, over their own {margins})" if margins else ""
     if tests:
         yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
                f"corrected after Holm over {count(report['family'], 'comparison')} of cells in this report{among}; an "

@@ -20,7 +20,7 @@ from madplug_report.reading import Debates
 from madplug_report.sizes import to_settle
 from madplug_report.studies import open_studies
 from madplug_report.tables import latex, markdown
-from madplug_report.texts import latex_file, markdown_file, terminal
+from madplug_report.texts import latex_file, markdown_file, method, terminal
 
 DATA = {"bbh": {"use": "benchmarks.bbh", "path": "data/bbh_ordering.jsonl"},
         "mmlu": {"use": "benchmarks.mmlu", "path": "data/mmlu.jsonl"}}
@@ -169,6 +169,7 @@ def test_marginal_means_that_are_those_of_one_group_stand_once(study, kit):
 
 
 def test_marginal_means_of_a_family_are_those_of_its_levels(crossed, report):
+    assert "(those of marginal means, Student's t, clustered by sample, over their own" in " ".join(method(report))
     rows = {(row["group"].get("dataset"), row["level"]): row for row in report["marginals"]}
     by_cell = {c["cell"]: c["metrics"]["qa.accuracy"]["mean"] for c in report["cells"]}
     everywhere = rows[None, "voting"]
