@@ -409,11 +409,13 @@ class DebateResult:
     def unread_parts(self) -> Iterator[str]:
         """What could not be read (`unread`), each in words: `the vote of Agent 1`, `notes.plugin.part`."""
         last = {m.agent: m.key is not None for m in self.messages if m.answers and not m.retracted}
-        valid = {vote.agent: vote.valid for vote in (self.decision.votes if self.decision else ())}
+        votes = self.decision.votes if self.decision else ()
+        voted = {vote.agent for vote in votes}
         names = {agent.id: agent.persona.name for agent in self.agents}
-        yield from (f"the vote of {names.get(id, id)}" for id, read in valid.items() if not read)
+        invalid = dict.fromkeys(vote.agent for vote in votes if not vote.valid)  # of several of an agent, any
+        yield from (f"the vote of {names.get(id, id)}" for id in invalid)
         yield from (f"the last answer of {agent.persona.name}" for agent in self.agents
-                    if agent.persona.votes and agent.id not in valid and not last.get(agent.id, True))
+                    if agent.persona.votes and agent.id not in voted and not last.get(agent.id, True))
         yield from _unparsed(self.notes, "notes")
         for m in self.messages:
             where = f", message of {names.get(m.agent, m.agent)} in round {m.round}" if m.agent is not None else ""

@@ -245,9 +245,9 @@ class MostCommonOptions(Options):
 class MostCommon(DecisionProtocol):
     """The answer that most samples give; those that could not be read do not count.
 
-    Every message of a voter counts, even several of one agent. The rule is met when one answer has more votes than any
-    other, and more than there are samples that could not be read; a tie is reported as one, and `tie` says how it is
-    broken.
+    Every message of a voter counts, even several of one agent, but for those that give no answer by design, such as a
+    review. The rule is met when one answer has more votes than any other, and more than there are samples that could
+    not be read; a tie is reported as one, and `tie` says how it is broken.
     """
 
     name = "most_common"
@@ -256,7 +256,7 @@ class MostCommon(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Count."""
-        every = samples_of(debate)
+        every = [m for m in samples_of(debate) if m.answers]
         said = [m for m in every if m.move in self.options.moves] or every
         votes = tuple(Vote(m.agent or 0, {m.key: 1} if m.key else {}, valid=m.key is not None) for m in said)
         counts = Counter(m.key for m in said if m.key)
@@ -265,10 +265,8 @@ class MostCommon(DecisionProtocol):
         best = leaders(counts)
         reason = f"{counts[best[0]]} of {counts.total()} readable samples, of {len(said)}"
         key = break_tie(debate, best, self.options.tie, "baselines.most_common:tie")
-        answering = {m.round for m in said if m.key}  # a round without any answer asked for none
-        unread = sum(m.key is None and m.round in answering for m in said)
         return Decision(key, scores=dict(counts), votes=votes, tie=len(best) > 1,
-                        agreed=has_clear_lead(counts, unread), reason=reason)
+                        agreed=has_clear_lead(counts, len(said) - counts.total()), reason=reason)
 
 
 class Last(DecisionProtocol):

@@ -67,6 +67,16 @@ def test_the_most_common_answer_of_those_that_can_be_read_wins(
     assert [vote.valid for vote in decision.votes] == [bool(reply.strip()) for reply in replies]
 
 
+def test_messages_that_give_no_answer_by_design_are_no_samples_and_any_unread_one_is_told() -> None:
+    reviewed = MostCommon().at_end(debate_from([["A", ""], ["A", ""], ["B", ""]]))
+    assert (reviewed.reason, reviewed.agreed) == ("2 of 3 readable samples, of 3", True)
+    assert all(vote.valid for vote in reviewed.votes)
+    played = play(styles=[Cot()], turns=Steps(), visibility=Own(), decision=MostCommon(), agents=1, rounds=3,
+                  replies=[" ", "2", "2"])
+    assert [vote.valid for vote in played.decision.votes] == [False, True, True]
+    assert list(played.result.unread_parts()) == ["the vote of Agent 1"]
+
+
 def test_every_sample_beyond_the_agents_is_a_voter_of_its_own() -> None:
     played = play(styles=[Cot()], turns=Samples(samples=5), visibility=Own(), decision=MostCommon(), agents=2,
                   replies=["1", "2", "2", "3", "3"])
