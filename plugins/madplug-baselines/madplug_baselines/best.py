@@ -74,8 +74,12 @@ class BestOfN(TokenProbabilities, DecisionProtocol):
             return Decision(said[0].key, votes=votes, fallback=True, reason=unread)
         best = [said[i] for i in leaders(scores)]
         tie = len({m.key for m in best}) > 1
+        highest: dict[str, float] = {}
+        for i, score in scores.items():
+            if (key := said[i].key) is not None:
+                highest[key] = max(score, highest.get(key, score))
         return Decision(best[0].key, answer=best[0].answer, votes=votes, tie=tie, agreed=not tie, reason=unread,
-                        scores={str(said[i].id): score for i, score in scores.items()})
+                        scores=highest)
 
     async def scores(self, debate: Debate, said: Sequence[Message]) -> list[float | None]:
         """By sample: the higher, the better."""

@@ -83,6 +83,12 @@ def test_the_sample_with_the_highest_score_wins(
     assert (decision.key, decision.tie, decision.agreed, decision.fallback) == (key, tie, agreed, fallback)
 
 
+def test_the_score_of_an_answer_is_that_of_its_best_sample() -> None:
+    decision = graded("ABAB", ["Score: 2", "Score: 5", "Score: 7", "?"]).decision
+    assert decision.scores == {"A": 7.0, "B": 5.0}
+    assert [vote.weights for vote in decision.votes] == [{"A": 2.0}, {"B": 5.0}, {"A": 7.0}, {}]
+
+
 def test_the_most_probable_sample_wins_without_a_further_call() -> None:
     logs = iter([(-0.5, -0.1), (-0.2,), (-0.1, -0.3), None])
     played = play(turns=Samples(), decision=BestOfN(by="logprobs"), agents=4,

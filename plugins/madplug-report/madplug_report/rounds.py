@@ -180,8 +180,10 @@ class CellRounds:
             if m.key is None or own is None or len(m.seen) < 2:
                 continue
             by_id = by_id or {other.id: other for other in said}
-            shown = [other for i in m.seen if (other := by_id.get(i)) and other.round == m.round - 1
-                     and other.agent != m.agent and other.agent in voters]
+            seen = [other for i in m.seen if (other := by_id.get(i))]
+            again = {other.agent for other in seen if other.round == m.round}  # who has spoken since
+            shown = [other for other in seen if other.round == m.round - 1
+                     and other.agent != m.agent and other.agent in voters and other.agent not in again]
             once = Counter(other.key for other in shown)
             for place, other in enumerate(shown, 1) if len(shown) > 1 else ():
                 if other.key is not None and other.key != own and once[other.key] == 1:

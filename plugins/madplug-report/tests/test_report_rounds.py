@@ -150,6 +150,16 @@ def test_places_count_answers_that_one_peer_alone_gave():
     assert cell.places() == [{"place": 1, "of": 3, "opportunities": 1, "adopted": 1, "share": 1.0}]
 
 
+def test_an_answer_that_its_author_has_replaced_in_the_same_view_cannot_be_taken_over():
+    said = [SaidMessage(i, 1, i, "draft", key=key) for i, key in enumerate("ABCD")]
+    said.append(SaidMessage(4, 2, 0, "improve", key="A"))
+    said.append(SaidMessage(5, 2, 3, "improve", key="C", seen=[0, 1, 2, 4]))
+    cell = CellRounds()
+    cell.add(said, range(4), ("A",), "A", 1.0)
+    assert cell.places() == [{"place": place, "of": 2, "opportunities": 1, "adopted": place - 1, "share": place - 1.0}
+                             for place in (1, 2)]
+
+
 def test_questions_are_numbered_as_they_first_occur_and_differ_by_name_and_by_text():
     questions = Questions()
     assert [len(found) for found in questions.number()] == [0, 0]
