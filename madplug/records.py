@@ -402,7 +402,8 @@ class DebateResult:
     @property
     def unread(self) -> bool:
         """Whether a vote is not valid, the last answer of a voter without one was not read, or a plugin's notes, or its
-        data of a message, have `"unparsed": True`, in tables or lists up to three levels down.
+        data of a message, have `"unparsed": True`, in tables or lists up to three levels down; `"missing"` beside it
+        is a word for what was not there.
         """
         return any(True for _ in self.unread_parts())
 
@@ -425,7 +426,7 @@ class DebateResult:
 def _unparsed(noted: Any, path: str, levels: int = 4) -> Iterator[str]:
     """Where there is `"unparsed": True`."""
     if isinstance(noted, Mapping) and noted.get("unparsed") is True:
-        yield path
+        yield f"{path} (no {noted['missing']})" if isinstance(noted.get("missing"), str) else path
     elif levels > 0 and isinstance(noted, Mapping):
         yield from chain.from_iterable(_unparsed(one, f"{path}.{key}", levels - 1) for key, one in noted.items())
     elif levels > 0 and isinstance(noted, list | tuple):

@@ -105,6 +105,11 @@ class Retained(TokenProbabilities, Visibility):
         """As the options say."""
         return self.options.likelihood or self.options.mode == "likely"
 
+    @property
+    def required(self) -> bool:
+        """Only where they decide what is kept: else a reply is shown without."""
+        return self.options.mode == "likely"
+
     def calls(self, plan: Plan) -> int:
         """One after every round but the last, if a model chooses."""
         return plan.rounds - 1 if self.options.mode in CRITERIA else 0

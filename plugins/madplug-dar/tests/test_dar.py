@@ -34,6 +34,7 @@ def test_a_call_before_each_round_of_debate_chooses_what_everybody_reads():
     assert heard(played, 2) == [{1, 2}, {2}, {1}, {1, 2}]
     assert heard(played, 3) == [{1, 2, 3}, {0}, {0}, {0}]
     assert played.metrics == {"dar.kept": (2 / 4 + 1 / 4) / 2, "dar.unread": 0, "dar.read": 12}
+    assert not played.result.unread, "a reply without log-probabilities, which help the choice, is shown without"
 
 
 @pytest.mark.parametrize(("rounds", "agents", "calls"), [(3, 4, 14), (3, 8, 26), (2, 2, 5)])

@@ -48,7 +48,7 @@ def test_a_reply_without_log_probabilities_is_shown_without_a_confidence_and_cou
     played = debated([0.1, None, 0.1])
     assert played.requests[3].messages[-1]["content"] == "B\n\nC\nsure 8"
     assert played.metrics["debunc.measured"] == pytest.approx(2 / 3)
-    assert played.result.unread
+    assert "data.prompting (no log-probabilities), message of Agent 2 in round 1" in played.result.unread_parts()
     assert not debated([0.1, 0.2, 0.3]).result.unread
     played = play(styles=[Uncertain(**MARKED)], replies=lambda r: Completion("A", logprobs=(-1.0,)))
     assert played.result.unread, "no other tokens, and so no entropy"
