@@ -106,7 +106,7 @@ class Retained(TokenProbabilities, Visibility):
         return self.options.likelihood or self.options.mode == "likely"
 
     @property
-    def required(self) -> bool:
+    def needed(self) -> bool:
         """Only where they decide what is kept: else a reply is shown without."""
         return self.options.mode == "likely"
 

@@ -23,7 +23,7 @@ class TokenProbabilities:
     Requests in which agents discuss ask for log-probabilities, and `data["prompting"]` of a message has what the last
     of its replies had: `p`, the mean probability of a token, `logp`, the mean natural logarithm, and `tokens`, how many
     there were; with `likeliest`, also `entropy`, the mean over the tokens, in nats. A message of an endpoint that gives
-    none counts as unread where they are `required`.
+    none counts as unread where they are `needed`.
     """
 
     @property
@@ -32,7 +32,7 @@ class TokenProbabilities:
         return True
 
     @property
-    def required(self) -> bool:
+    def needed(self) -> bool:
         """Whether the method is another one without them."""
         return True
 
@@ -86,7 +86,7 @@ class TokenProbabilities:
         if top:
             found["entropy"] = fsum(entropy(place.values()) for place in top) / len(top)
         if not logs or (self.likeliest and not top):
-            found |= {"unparsed": self.required, "missing": "log-probabilities"}
+            found |= {"unparsed": self.needed, "missing": "log-probabilities"}
         return replace(reply, data={**reply.data, "prompting": found})
 
 
