@@ -117,6 +117,11 @@ class Session:
                            runner=runner, samples=samples, rescore=metrics, unfinished=unfinished)
             for text in self.warnings:
                 warn(text)
+            shares = self.resolved.plan.share_completions
+            for path, reader in zip(paths, readers, strict=True):
+                if (reader.fact("identity") or {}).get("share_completions", shares) != shares:
+                    warned(f"reuse: {path} was run with share_completions = {str(not shares).lower()}, so none of its "
+                           "calls is one of this study")
             self._log.info("run", study=run.plan.name, planned=total)
             (self.folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             begun(run)

@@ -275,6 +275,14 @@ def test_other_seeds_and_models_share_nothing(program, write, tmp_path, change):
     assert paid(tmp_path) == before * (1 if change == "dataset.size=0" else 2)
 
 
+@pytest.mark.parametrize("shared", ["true", "false"])
+def test_a_study_that_shares_otherwise_is_told_to_have_no_call_to_reuse(program, write, shared):
+    other = "false" if shared == "true" else "true"
+    program("run", write(), "--output", "runs/first", "--set", f"share_completions={other}", *LEDGER)
+    said = program("run", write(), "--set", 'reuse=["runs/first"]', "--set", f"share_completions={shared}", *LEDGER).stderr
+    assert f"runs/first was run with share_completions = {other}, so none of its calls is one of this study" in said
+
+
 def test_a_study_to_reuse_that_does_not_exist_is_named(program, write, tmp_path):
     done = program("run", write(), "--set", 'reuse=["runs/frist"]')
     assert done.returncode == 2

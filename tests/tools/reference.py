@@ -386,10 +386,10 @@ location of files, and options that `madplug show` marks, for instance addresses
 Debates of a sample whose content has changed are run again.
 
 `reuse = ["runs/other"]` names other studies whose answered calls are used before a call is paid for: those with the
-same model and options (and code, if it is in a local file), request, agent, sample, repeat and seed. With
-`share_completions = false` the cell must have the same name too. A relative path is relative to the run file or to the
-current directory. Their prompts and replies stay in that study: `madplug read --prompts` and `madplug export --calls`
-have them there."""
+same model and options (and code, if it is in a local file), request, agent, sample, repeat and seed. Both
+studies have to say the same of `share_completions`; where it is `false` the cell must have the same name too. A
+relative path is relative to the run file or to the current directory. Their prompts and replies stay in that study:
+`madplug read --prompts` and `madplug export --calls` have them there."""
 SHARING = """With `share_completions = true`, identical requests (the same model with the same options, the same
 sample, agent, repeat and messages) of different cells are sent once, and every cell uses the same completion.
 Methods are then compared on the same first answers, and round 1 is paid for once. It also means that the cells

@@ -42,6 +42,13 @@ class Matchable(TurnOrder):
             yield (f'{self.asked} = "matched" takes the calls of another cell; name it with '
                    'match = {cell = "...", by = "calls"}')
 
+    def warn(self, cell: Any) -> Iterable[str]:
+        """The tokens of a decision cannot be held back: they are known once it has been made."""
+        if (cell.match or {}).get("by") == "tokens" and self.number() in (None, "matched") and \
+                (asked := cell.decision.calls(cell.plan)):
+            yield (f"{cell.decision.full_name} makes up to {count(asked, 'call')} that come on top of the tokens of "
+                   f"'{cell.match['cell']}'; by = \"calls\" reckons with them")
+
     def by_tokens(self, debate: Debate) -> bool:
         """Whether the budget is the matched debate's tokens."""
         matched = debate.matched is not None and self.number() in (None, "matched")

@@ -1,5 +1,6 @@
 """Samples, steps and single answers, against a scripted model."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -184,6 +185,14 @@ def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback_
     (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (30, 10, None, 300, 300))])
 def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
+
+
+def test_a_decision_that_asks_is_told_to_come_on_top_of_a_budget_of_tokens() -> None:
+    cell = replace(matched().cell, decision=BestOfN(), match={"cell": "som", "by": "tokens"})
+    [said] = Samples().warn(cell)
+    assert re.search(r"best_of_n makes up to 3 calls that come on top of the tokens of .som.", said)
+    assert not list(Samples().warn(replace(cell, match=MATCH)))
+    assert not list(Samples().warn(replace(cell, decision=MostCommon())))
 
 
 @pytest.mark.parametrize(("least", "found"), [

@@ -219,9 +219,10 @@ def matched(report: Mapping[str, Any]) -> Table:
                      signed(difference), interval(ci95, signed), p_value(p),
                      percent(cell["undecided"]), percent(cell["failed"])])
     return Table("Matched budgets", head, rows, notes=[
-        *["more calls than the budget: of replies that could not be read, or of a decision that was made again, with "
-          "which either cell has other calls than it was run with"] * over["calls"],
-        *["more tokens than the budget: the last answer of each debate exceeds it"] * over["tokens"]])
+        *["more calls than the budget: of replies that could not be read, of a decision that was made again, with "
+          "which either cell has other calls than it was run with, or where not even one answer fits"] * over["calls"],
+        *["more tokens than the budget: the last answer of each debate exceeds it, and what a decision asks comes on "
+          "top"] * over["tokens"]])
 
 
 def published(report: Mapping[str, Any]) -> Table:
