@@ -207,6 +207,9 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
         yield "share_completions = false: each cell gets its own completions, even for requests that another cell made"
     if any(cell.oracle for cell in plan.cells):
         yield "oracle = true: components see the references, and every result is marked"
+    used = {name for cell in plan.cells for name in cell.channels}
+    if spare := [name for name in table.get("models", {}) if name not in used]:
+        yield f"models: no cell uses {listed(spare)}"
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
     if plan.executor is not None:
@@ -239,11 +242,24 @@ def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:
                    f"{cell.rounds} rounds are the same debate")
         yield from (f"cell '{cell.slug}': {component.full_name}: {text}"
                     for component in cell.components() for text in component.warn(cell))
+        if spare := _spare_models(cell):
+            yield (f"cell '{cell.slug}': debate.models: {count(cell.wanted, 'agent')} cannot take so many models in "
+                   f"turn; nobody asks {listed(spare)}")
         for style in cell.styles:
             if not _may_take_turns(style, cell.wanted):
                 whom = listed(map(repr, style.only or ())) or "none"
                 yield (f"cell '{cell.slug}': the style {style.name} is for {whom}, and so for no agent; ids are whole "
                        f"numbers from 0 to {cell.wanted - 1}")
+
+
+def _spare_models(cell: Cell) -> list[str]:
+    """Models of `debate.models` that are beyond the last agent, and that no component names."""
+    if cell.casting is not None or cell.turns.seats:
+        return []
+    named = {name for component in cell.components() for value in vars(component.options).values()
+             for name in (value if isinstance(value, tuple) else (value,)) if isinstance(name, str)}
+    return [name for name in dict.fromkeys(cell.models[cell.wanted:])
+            if name not in cell.models[:cell.wanted] and name not in named]
 
 
 def _may_take_turns(style: BoundStyle, agents: int) -> bool:

@@ -304,6 +304,16 @@ def test_rounds_in_which_nobody_has_a_turn_are_a_warning(write, last, told, monk
                       "the same debate"] * told
 
 
+@pytest.mark.parametrize(("agents", "models", "told"), [
+    (2, ["m", "n", "o"], [
+        "warning: cell 'main': debate.models: 2 agents cannot take so many models in turn; nobody asks o"]),
+    (1, ["m", "m"], ["models: no cell uses n, o"]), (3, ["m", "n", "o"], [])])
+def test_models_that_nobody_asks_are_told(write, agents, models, told):
+    more = "".join(f'[models.{name}]\nuse = "kit.hash"\nletters = "{name.upper()}"\n' for name in "no")
+    resolved = load(write(RUN + more), [f"debate.agents={agents}", f"debate.models={models}"])
+    assert [text for text in notes(resolved.plan, resolved.table) if "models: " in text] == told
+
+
 def test_a_style_that_is_for_no_agent_is_a_warning(write, tmp_path):
     def warned(only):
         resolved = load(write(RUN), [f"debate.styles=[{{use = 'kit.plain', for = {only}}}, 'kit.plain']"])

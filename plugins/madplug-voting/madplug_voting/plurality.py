@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Decision, DecisionProtocol, Plan, Vote
+from madplug import Agent, Decision, DecisionProtocol, Plan, Vote, count
 from madplug_prompting.finals import Final, FinalOptions, last_messages
 from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 from madplug_voting.nominees import nominees, wording
 from madplug_voting.recorded import find, record
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 Answers = Mapping[int, tuple[str, str]]
 """Key and answer by agent, for those that have one."""
@@ -47,6 +47,11 @@ class Plurality(DecisionProtocol):
         final: Final = Field(default="recorded", description=(
             "`recorded`: what was said counts; `ask_if_unread` asks a voter for its final answer where its last "
             "message states none, `ask` asks every voter"))
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """A round that does not come."""
+        if (first := self.options.vote_round) is not None and first > cell.rounds:
+            yield f"vote_round = {first} changes nothing: a debate has {count(cell.rounds, 'round')}"
 
     async def after_round(self, debate: Debate) -> Decision | None:
         """From `vote_round` on, the leading answer; None after a tie. The last round is counted by `at_end`."""

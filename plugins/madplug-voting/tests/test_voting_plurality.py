@@ -46,6 +46,8 @@ def test_with_a_vote_round_it_ends_the_debate_there_or_after_the_tie():
     played = play(decision=Plurality(vote_round=3), agents=3, rounds=7, replies=["A", "B", "C"] * 4 + ["A", "B", "A"])
     assert (played.decision.key, played.result.rounds) == ("A", 5)
     assert play(decision=Plurality(vote_round=3), agents=2, rounds=7, replies=["A"] * 6).result.rounds == 3
+    assert [list(Plurality(vote_round=n).warn(played.debate.cell)) for n in (None, 7, 8)] == [
+        [], [], ["vote_round = 8 changes nothing: a debate has 7 rounds"]]
 
 
 def test_final_answers_can_be_asked_for():
