@@ -37,7 +37,7 @@ DEBATE: Mapping[str, str] = {
     "agents": "how many agents",
     "rounds": "the last round with a message",
     "messages": "how many, without retracted ones",
-    "first_answers": "each voter's first answer, as keys (list; null could not be read)",
+    "first_answers": "each voter's first answer, as keys (list; null: could not be read, or was not asked for)",
     "last_answers": "each voter's last answer (list)",
     "flips": "messages of voters that are `changed`",
     "flipped": "voters with such a message",

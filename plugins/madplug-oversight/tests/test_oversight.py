@@ -350,8 +350,11 @@ def test_judges_of_different_models_are_told(tmp_path, monkeypatch):
     assert ("cell 'naive': oversight.roles: the judge has the model 'a', and another one where more or fewer argue, as "
             "models are taken in turn; for one judge in all cells, list 1 model in debate.models") in checked
     assert "cell 'debate': oversight.roles" not in checked
-    with pytest.warns(match="the judge has the model 'a'"):
+    with pytest.warns() as warned:
         madplug.run("s.toml", quiet=True)
+    said = " ".join(str(one.message) for one in warned)
+    assert "the judge has the model 'a'" in said
+    assert "cell 'naive': debate.models: 1 agent cannot take so many models in turn; nobody asks b, c" in said
     assert ("the judges have different models, so that cells differ in more than the debate: a in naive, expert; c "
             "in debate") in told("gap", "runs/s")
     one = ["cells.naive.debate.models=['c']", "cells.expert.debate.models=['c']"]
