@@ -113,12 +113,18 @@ class Samples(Matchable):
     Options = SamplesOptions
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Agents have no effect on matched samples that are all asked alike; a recorded run file still has them."""
+        """Agents have no effect on matched samples that are all asked alike, and rounds only take more samples than the
+        budget may allow; a recorded run file still has them.
+        """
         yield from super().check(cell)
         recorded = "debate.turns" in cell.settings and "debate.paradigm" not in cell.settings  # every slot spelled out
         written = "debate.agents" in cell.settings and not recorded
         alike = cell.casting is None and all(maker.full_name == "personas.none" for maker in cell.personas)
-        if written and alike and cell.match is not None and not isinstance(self.number(), int):
+        follows = cell.match is not None and not isinstance(self.number(), int)
+        if follows and cell.rounds > 1 and "debate.rounds" in cell.settings and not recorded:
+            yield (f"debate.rounds: {cell.rounds} rounds have a sample each at least, however little "
+                   f"'{cell.match['cell']}' used; leave out rounds, or match")
+        if written and alike and follows:
             yield (f"debate.agents changes nothing: there are as many samples as the {cell.match['by']} of "
                    f"'{cell.match['cell']}' allow; leave out agents, or match")
 

@@ -311,3 +311,12 @@ def test_agents_that_change_nothing_are_refused_unless_a_recorded_run_file_says_
     cell = replace(debate_from("A B C").cell, turns=turns, match=match, personas=[],
                    settings={**settings, "debate.agents": 3})
     assert list(turns.check(cell)) == refused
+
+
+def test_rounds_of_matched_samples_are_refused() -> None:
+    cell = replace(debate_from("A B C", rounds=2).cell, turns=Samples(), match=MATCH, settings={
+        "debate.paradigm": "baselines.self_consistency", "debate.rounds": 2})
+    assert list(Samples().check(cell)) == ["debate.rounds: 2 rounds have a sample each at least, however little 'som' "
+                                           "used; leave out rounds, or match"]
+    assert not list(Samples().check(replace(cell, match=None)))
+    assert not list(Samples(samples=4).check(cell))
