@@ -15,7 +15,7 @@ from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest_or_all
 from madplug.hookspecs import RUN_HOOKS, hooks_of
-from madplug.kinds import Model
+from madplug.kinds import Model, TurnOrder
 from madplug.options import unions
 from madplug.registry.offers import misspelt
 from madplug.rows import to_json
@@ -168,8 +168,11 @@ def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
         elif other.match is not None:
             yield Problem(place, f"'{name}' is itself matched to another cell")
         elif not any(BUDGET in component.gives for component in cell.components()):
-            yield Problem(place, f"cannot hold: {cell.turns.full_name} makes as many calls as its own settings say, "
-                          f"whatever '{name}' uses; remove match, and choose agents and rounds of about as many calls")
+            order = cell.turns.full_name
+            way = ("remove match, and choose agents and rounds of about as many calls" if type(cell.turns).within is
+                   TurnOrder.within else f"`madplug show {order}` has a setting with which it can")
+            yield Problem(place, f"cannot hold: {order} makes as many calls as its own settings say, whatever '{name}' "
+                          f"uses; {way}")
 
 
 # What users should know before the run

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Number = Annotated[int, Field(ge=1, le=100_000)]
 MOST_BY_TOKENS = 10_000
 """No debate is worth more samples than this; a bound where a model reports next to no tokens."""
+MOST_IDLE = 3
+"""Turns in a row that used no tokens, after which none is expected to."""
 
 
 class Matchable(TurnOrder):
@@ -76,14 +78,15 @@ class Matchable(TurnOrder):
         return max(1, bisect_right(range(calls + 1), calls, lo=1, key=worst) - 1)
 
     def until_spent(self, debate: Debate) -> Iterator[int]:
-        """Numbers from 0 while the matched debate's tokens are not used up; stops when a turn used none."""
+        """Numbers from 0 while the matched debate's tokens are not used up; stops when several turns used none."""
         assert debate.matched is not None
         budget = debate.matched.tokens.prompt + debate.matched.tokens.completion
-        spent = before = 0
+        spent = before = idle = 0
         for number in range(MOST_BY_TOKENS):
             yield number
             before, spent = spent, debate.spent.prompt + debate.spent.completion
-            if spent >= budget or spent == before:
+            idle = idle + 1 if spent == before else 0  # a request that was refused used none, and the next one may
+            if spent >= budget or idle == MOST_IDLE:
                 return
 
 

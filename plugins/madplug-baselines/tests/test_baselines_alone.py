@@ -26,6 +26,7 @@ from madplug import (
     Usage,
     Visibility,
 )
+from madplug.config.check import check_matches
 from madplug.debate.state import change
 from madplug_baselines import Cot, Io, Last, MostCommon, Refinement, Samples, Steps
 from madplug_baselines.best import BestOfN
@@ -136,14 +137,24 @@ def test_what_the_decision_asks_is_part_of_the_matched_calls() -> None:
     assert (len(played.messages), played.result.calls) == (3, 6)
 
 
-@pytest.mark.parametrize(("each", "turns"), [(40, 3), (50, 2), (1000, 1), (0, 1)])
-def test_matched_by_tokens_samples_follow_until_they_are_used_up(each: int, turns: int) -> None:
+@pytest.mark.parametrize(("used", "turns"), [
+    ([40] * 9, 3), ([50] * 9, 2), ([1000], 1), ([0] * 9, 3),
+    ([40, 0, 0, 40, 0, 20], 6)])  # a refused request used none, and the next one may
+def test_matched_by_tokens_samples_follow_until_they_are_used_up(used: list[int], turns: int) -> None:
     debate = matched(tokens=100, by="tokens")
     asked = []
-    for [turn] in Samples(samples="matched").waves(debate):
+    for [turn], tokens in zip(Samples(samples="matched").waves(debate), used, strict=False):
         asked.append(turn.agent.id)
-        debate.spent.prompt += each
+        debate.spent.prompt += tokens
     assert asked == list(range(turns))
+
+
+def test_a_fixed_number_of_samples_that_is_matched_is_told_where_to_look() -> None:
+    cells = [replace(debate_from("A B C").cell, slug=slug, study_cells=("som", "sc"), turns=turns, match=match)
+             for slug, turns, match in (("som", Samples(), None), ("sc", Samples(samples=6), MATCH))]
+    [problem] = check_matches(cells)
+    assert problem.message.startswith("cannot hold: ")
+    assert problem.message.endswith("samples` has a setting with which it can")
 
 
 def test_matched_samples_need_a_cell_to_match() -> None:
