@@ -190,6 +190,11 @@ class Naming:
     kind: str
     protocol: type[Any] | None = None
 
+    def names(self, options: BaseModel) -> list[str]:
+        """The names that these options give."""
+        value = getattr(options, self.option)
+        return [value] if isinstance(value, str) else list(value or ())
+
 
 def naming(options: type[BaseModel]) -> Iterator[Naming]:
     """The options whose values name tables of the run file, and the protocol the named services must implement."""

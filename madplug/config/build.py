@@ -169,8 +169,7 @@ class Builder:
     def _resolve_names(self, options: Any, place: str) -> None:
         """Look up the models, services and other named tables that options name, which are then in use."""
         for one in naming(type(options)):
-            value = getattr(options, one.option)
-            for name in [value] if isinstance(value, str) else list(value or ()):
+            for name in one.names(options):
                 where = f"{place}.{one.option}"
                 base = self.made.registry.kinds.get(one.kind)
                 if base is None or base.how_many != "named":

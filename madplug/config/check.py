@@ -16,7 +16,7 @@ from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest_or_all
 from madplug.hookspecs import RUN_HOOKS, hooks_of
 from madplug.kinds import Model, TurnOrder
-from madplug.options import unions
+from madplug.options import naming, unions
 from madplug.registry.offers import misspelt
 from madplug.rows import to_json
 from madplug.text import count
@@ -259,8 +259,8 @@ def _spare_models(cell: Cell) -> list[str]:
     """Models of `debate.models` that are beyond the last agent, and that no component names."""
     if cell.casting is not None or cell.turns.seats:
         return []
-    named = {name for component in cell.components() for value in vars(component.options).values()
-             for name in (value if isinstance(value, tuple) else (value,)) if isinstance(name, str)}
+    named = {name for component in cell.components() for one in naming(type(component.options))
+             if one.kind == Model.kind for name in one.names(component.options)}
     return [name for name in dict.fromkeys(cell.models[cell.wanted:])
             if name not in cell.models[:cell.wanted] and name not in named]
 

@@ -28,8 +28,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_TABLES = ("dataset", "debate", "limits", "match", "models")
-"""What stands before two underscores in most names in the environment."""
+_TABLES = ("dataset_", "debate_", "limits_", "match_", "models_")
+"""How most names in the environment begin, but for a second underscore."""
 _POSITION = re.compile(r"\d{1,9}")
 S = TypeVar("S", bound=BaseModel)
 
@@ -89,12 +89,14 @@ def _parse(path: Path) -> Table:
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
     for name, value in sorted(environ.items()):
         start, _, key = name.lower().partition("_")
-        known = tables().run.model_fields if start == "madplug" else {}
-        table = next((f"{table}_" for table in _TABLES if key.startswith(f"{table}_")), "")
-        if known and ("__" in key or key in known):
+        if start != "madplug":
+            continue
+        known = tables().run.model_fields
+        if "__" in key or key in known:
             yield nested(key.split("__"), as_toml(value))
-        elif known and (near := [key.replace(table, f"{table}_", 1)] if table else
-                        get_close_matches(key, known, n=1, cutoff=0.7)):
+            continue
+        near = [key.replace("_", "__", 1)] if key.startswith(_TABLES) else get_close_matches(key, known, 1, 0.7)
+        if near:
             raise UserError(f"{name}: a run file has no key '{key}'; did you mean MADPLUG_{near[0].upper()}?")
 
 

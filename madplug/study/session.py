@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from madplug.errors import StudyError, UserError
 from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.rows import plain
-from madplug.store import EDITED, Recorder, open_recorder, open_study
+from madplug.store import EDITED, Reader, Recorder, open_recorder, open_study
 from madplug.study.directory import (
     PART,
     PRICES,
@@ -117,11 +117,8 @@ class Session:
                            runner=runner, samples=samples, rescore=metrics, unfinished=unfinished)
             for text in self.warnings:
                 warn(text)
-            shares = self.resolved.plan.share_completions
-            for path, reader in zip(paths, readers, strict=True):
-                if (reader.fact("identity") or {}).get("share_completions", shares) != shares:
-                    warned(f"reuse: {path} was run with share_completions = {str(not shares).lower()}, so none of its "
-                           "calls is one of this study")
+            for text in _not_reused(readers, shares=self.resolved.plan.share_completions):
+                warned(text)
             self._log.info("run", study=run.plan.name, planned=total)
             (self.folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             begun(run)
@@ -162,6 +159,14 @@ class Session:
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()
         return total
+
+
+def _not_reused(readers: Sequence[Reader], *, shares: bool) -> Iterator[str]:
+    """The studies in `reuse` that were run with the other `share_completions`, which every key of a call depends on."""
+    for reader in readers:
+        if (reader.fact("identity") or {}).get("share_completions", shares) != shares:
+            yield (f"reuse: {reader.folder} was run with share_completions = {str(not shares).lower()}, so none of its "
+                   "calls is one of this study")
 
 
 def planned(resolved: ResolvedStudy) -> int | None:

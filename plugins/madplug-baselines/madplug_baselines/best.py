@@ -12,7 +12,7 @@ from madplug_baselines.samples import samples_of
 from madplug_prompting.patterns import regex
 from madplug_prompting.prompts import fill, question_parts, user
 from madplug_prompting.replies import without_thoughts
-from madplug_prompting.ties import leaders
+from madplug_prompting.ties import highest, leaders
 from madplug_prompting.tokens import TokenProbabilities, mean_log_probability
 
 if TYPE_CHECKING:
@@ -74,12 +74,8 @@ class BestOfN(TokenProbabilities, DecisionProtocol):
             return Decision(said[0].key, votes=votes, fallback=True, reason=unread)
         best = [said[i] for i in leaders(scores)]
         tie = len({m.key for m in best}) > 1
-        highest: dict[str, float] = {}
-        for i, score in scores.items():
-            if (key := said[i].key) is not None:
-                highest[key] = max(score, highest.get(key, score))
         return Decision(best[0].key, answer=best[0].answer, votes=votes, tie=tie, agreed=not tie, reason=unread,
-                        scores=highest)
+                        scores=highest((said[i].key, score) for i, score in scores.items()))
 
     async def scores(self, debate: Debate, said: Sequence[Message]) -> list[float | None]:
         """By sample: the higher, the better."""

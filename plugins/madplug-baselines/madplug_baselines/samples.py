@@ -31,12 +31,17 @@ class Matchable(TurnOrder):
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
-        self.gives = frozenset() if isinstance(self.number(), int) else frozenset({"budget"})
+        self.gives = frozenset({"budget"}) if self.follows else frozenset()
 
     def number(self) -> int | str | None:
         """The number of turns, "matched", or None."""
         value: int | str | None = getattr(self.options, self.asked)
         return value
+
+    @property
+    def follows(self) -> bool:
+        """Whether the number of turns can follow another cell's debate: the run file does not say it."""
+        return not isinstance(self.number(), int)
 
     def check(self, cell: Any) -> Iterable[str]:
         """`matched` needs a cell to be matched to."""
@@ -46,15 +51,13 @@ class Matchable(TurnOrder):
 
     def warn(self, cell: Any) -> Iterable[str]:
         """The tokens of a decision cannot be held back: they are known once it has been made."""
-        if (cell.match or {}).get("by") == "tokens" and self.number() in (None, "matched") and \
-                (asked := cell.decision.calls(cell.plan)):
+        if self.follows and (cell.match or {}).get("by") == "tokens" and (asked := cell.decision.calls(cell.plan)):
             yield (f"{cell.decision.full_name} makes up to {count(asked, 'call')} that come on top of the tokens of "
                    f"'{cell.match['cell']}'; by = \"calls\" reckons with them")
 
     def by_tokens(self, debate: Debate) -> bool:
         """Whether the budget is the matched debate's tokens."""
-        matched = debate.matched is not None and self.number() in (None, "matched")
-        return matched and (debate.cell.match or {}).get("by") == "tokens"
+        return self.follows and debate.matched is not None and (debate.cell.match or {}).get("by") == "tokens"
 
     def size(self, debate: Debate, otherwise: int) -> int:
         """How many turns: as many as the option says, or as fit into the matched debate's calls."""
@@ -123,7 +126,7 @@ class Samples(Matchable):
         recorded = "debate.turns" in cell.settings and "debate.paradigm" not in cell.settings  # every slot spelled out
         written = "debate.agents" in cell.settings and not recorded
         alike = cell.casting is None and all(maker.full_name == "personas.none" for maker in cell.personas)
-        follows = cell.match is not None and not isinstance(self.number(), int)
+        follows = self.follows and cell.match is not None
         if follows and cell.rounds > 1 and "debate.rounds" in cell.settings and not recorded:
             yield (f"debate.rounds: {cell.rounds} rounds have a sample each at least, however little "
                    f"'{cell.match['cell']}' used; leave out rounds, or match")

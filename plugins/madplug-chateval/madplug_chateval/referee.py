@@ -210,9 +210,8 @@ def read_scores(text: str) -> tuple[float, float] | None:
     Those in the words that were asked for (`Score of Assistant 1: 7`) go before others.
     """
     every = [*_SCORE.finditer(text[-20_000:])]
-    asked, said = ({found["which"]: float(found["score"]) for found in some}
-                   for some in ([found for found in every if found["asked"]], every))
-    last = asked if len(asked) == 2 else said
-    if len(last) < 2 or not all(1 <= score <= 10 for score in last.values()):
-        return None
-    return last["1"], last["2"]
+    for some in ([found for found in every if found["asked"]], every):
+        last = {found["which"]: float(found["score"]) for found in some}
+        if len(last) == 2:
+            return (last["1"], last["2"]) if all(1 <= score <= 10 for score in last.values()) else None
+    return None

@@ -25,7 +25,7 @@ from madplug_council.stages import (
 from madplug_judge.synthesis import read_number
 from madplug_prompting.prompts import as_text, fill, letter, question_parts, user
 from madplug_prompting.replies import read_json, spoken
-from madplug_prompting.ties import leaders
+from madplug_prompting.ties import highest, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -103,10 +103,7 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
     how = f"the only answer, of {names[0]}" if len(found) == 1 else \
         f"{place} (a tie): the answers of {_listed(names)}; taken: that of {names[0]}" if tie else \
         f"{place}: the answer of {_listed(names)}"
-    figures: dict[str, float] = {}
-    for id, value in scores(read, rank).items():
-        if id in by_id and (key := by_id[id].key):
-            figures[key] = max(value, figures.get(key, value))
+    figures = highest((by_id[id].key, value) for id, value in scores(read, rank).items() if id in by_id)
     return Decision(best.key, best.answer, agreed=not why and not tie, tie=tie, fallback=bool(why), scores=figures,
                     reason=f"{why}{how}")
 

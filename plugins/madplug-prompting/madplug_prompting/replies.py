@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 AgreementRule = Literal["tag", "legacy"]
 
-_TAG = regex(r"(?P<not>(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9})?"
+_NOT = r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}"
+_TAG = regex(rf"(?P<not>{_NOT})?"
              r"\[\s{0,9}(?P<tag>agree|disagree)(?:d|s|ment)?\s{0,9}\]")
 STANCE = regex(r"(?i)[*_]{0,2}\[\s{0,9}(?:dis)?agree(?:d|s|ment)?\s{0,9}\]"
                r"[*_]{0,2}(?:[ \t]{0,9}(?:[:.,;]|[-–—](?=\s)))?[*_]{0,2}[ \t]{0,9}")
@@ -24,7 +25,7 @@ _NEGATED = (r"(?:\bnot|n't|n’t|\bnever|\bcannot|\bno longer|\b(?:hardly|barely
             r"|\b(?:refus(?:e[sd]?|ing)|unable|unwilling|reluctant|fail(?:s|ed)?|impossible|hard|difficult) to)"
             rf"\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}")
 _DISAGREES = regex(rf"\bdisagree|{_NEGATED}")
-_NOT_DISAGREES = regex(r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}disagree\b")
+_NOT_DISAGREES = regex(rf"{_NOT}disagree\b")
 _NOT_SAID = regex(r"(?:\b(?:do|does|can|could|should|would|will|might|may)|['’]d)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
                   r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b|\bpart(?:ial)?ly\s{1,9}agree\b")
 """An agreement that is asked about, in part, or depends on something."""
@@ -51,9 +52,8 @@ def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
 
     `tag`: the `[AGREE]` or `[DISAGREE]` with which the reply begins wins, as later ones may be those of others; else
     the last one; without a tag, the words do (`agree`, `agreed`, `in agreement`, `disagree`). A negated agreement is a
-    disagreement. Thoughts and quotations do not count, nor does an agreement
-    that is asked about or depends on something. `legacy`: agrees if "agree" occurs
-    anywhere and "disagree" nowhere.
+    disagreement. Thoughts and quotations do not count, nor does an agreement that is asked about, in part, or depends
+    on something. `legacy`: agrees if "agree" occurs anywhere and "disagree" nowhere.
     """
     text = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
     if how == "legacy":

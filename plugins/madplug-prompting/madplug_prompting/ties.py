@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ def leaders(scores: Mapping[K, Any]) -> list[K]:
     """The keys with the highest score, in the order of the mapping; none where it is empty."""
     highest = max(scores.values(), default=None)
     return [key for key, score in scores.items() if score == highest]
+
+
+def highest(scores: Iterable[tuple[str | None, float]]) -> dict[str, float]:
+    """The highest score of each key, in the order in which they first come; without those of no key."""
+    found: dict[str, float] = {}
+    for key, score in scores:
+        if key:
+            found[key] = max(score, found.get(key, score))
+    return found
 
 
 def has_clear_lead(counts: Mapping[K, float], unread: int) -> bool:

@@ -80,6 +80,11 @@ def _texts(report: Mapping[str, Any], field: Mapping[str, Any] | None, compact: 
     return [number(field["mean"]) + star] if compact else [mean_std(field) + star + part, interval(field["ci95"])]
 
 
+def _of(found: Mapping[str, Any] | None, cell: Mapping[str, Any]) -> str:
+    """Of how many samples a figure is, where it leaves out some of the cell's."""
+    return f" (n={found['n']})" if found and found["n"] < cell["samples"] else ""
+
+
 def _partial(report: Mapping[str, Any], field: Mapping[str, Any]) -> bool:
     """Whether the metric leaves out some of the cell's samples."""
     if len(field["cells"]) != 1:
@@ -142,10 +147,9 @@ def figures(report: Mapping[str, Any]) -> Table:
     rows = []
     for cell in report["cells"]:
         found = cell["metrics"].get(cell["metric"]) or {}
-        part = f" (n={found['n']})" if found and found["n"] < cell["samples"] else ""
         rows.append([label(cell), str(cell["debates"]), f"{cell['samples']} × {cell['repeats']}",
                      percent(cell["undecided"]), percent(cell["failed"]),
-                     *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")) + part,
+                     *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")) + _of(found, cell),
                      interval(found.get("ci95")), number(found.get("std")), number(cell["calls"], 1),
                      number(cell["tokens"], 0), number(cell["tokens_per_right"], 0), percent(cell["unread"])])
     return Table("Cells", head, rows, frozenset({"debates", "unread answers"}))
@@ -256,8 +260,7 @@ def other_metrics(report: Mapping[str, Any], most: int | None = None) -> Table:
     names = [name for name in every if name.rpartition(".")[0] not in many]
     rows = []
     for cell in report["cells"] if every else ():
-        texts = [mean_std(found) + (f" (n={found['n']})" if found and found["n"] < cell["samples"] else "")
-                 for found in (cell["metrics"].get(name) for name in names)]
+        texts = [mean_std(found) + _of(found, cell) for found in (cell["metrics"].get(name) for name in names)]
         rows.append([label(cell), *texts, percent(cell["undecided"]), percent(cell["failed"])])
     steps = any(_STEP.search(name) for name in names)
     return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows, notes=[

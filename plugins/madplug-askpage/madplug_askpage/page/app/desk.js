@@ -7,6 +7,7 @@ import { Interval, Problem, Title, useAnswer } from '../../app/parts.js';
 import { get, post } from './server.js';
 
 const PAUSE = 400; // milliseconds without a key before an estimate or a search
+const USUAL = 'council.three_stages'; // the method where no council has its own
 const OTHER = ' '; // no council is called this
 const kept = {}; // the form, while another page is shown
 const LABELS = { auto: 'auto: whatever can be reached', embedded: 'embedded: the embedded model, twice' };
@@ -59,11 +60,11 @@ function Form({ offer, follow }) {
     <div class="bar start"><label>Council <select value=${q.council} onChange=${(e) => set({ council: e.target.value, only: [], chair: '' })}>${
       names.map((name) => html`<option value=${name}>${LABELS[name] ?? name}</option>`)}<option value=${OTHER}>other seats…</option></select></label>
       <label>Method <select value=${q.method ?? ''} onChange=${(e) => set({ method: e.target.value })}><option value="">${
-        council ? `the council's (${council.method})` : 'council.three_stages'}</option>${
-        Object.keys(offer.methods).filter((name) => council || name !== 'council.three_stages').map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
+        council ? `the council's (${council.method})` : USUAL}</option>${
+        Object.keys(offer.methods).filter((name) => council || name !== USUAL).map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
       <label>Chair <select value=${q.chair ?? ''} onChange=${(e) => set({ chair: e.target.value })}><option value="">${council?.chair ?? ((sent.only.length || seats.length) === 2 ? 'the first seat' : 'the best-ranked seat')}</option>${
         seats.filter((name) => name !== council.chair).map((name) => html`<option value=${name}>${name}</option>`)}</select></label></div>
-    <p class="quiet small">${offer.methods[q.method || council?.method || 'council.three_stages']}</p>
+    <p class="quiet small">${offer.methods[q.method || council?.method || USUAL]}</p>
     ${council ? html`<fieldset><legend>Seats</legend>${seats.map((name) => html`<label class="seat"><input type="checkbox" checked=${ticked(name)} onChange=${() => tick(name)} />
         <b>${brief(name, 40)}</b> <span class="quiet small">${brief(council.seats[name].model, 50)}${priced(council.seats[name].price)}</span>${
         council.seats[name].problem && html` <span class="badge warn">${brief(council.seats[name].problem, 160)}</span>`}</label>`)}</fieldset>`

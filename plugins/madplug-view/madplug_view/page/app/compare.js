@@ -45,7 +45,7 @@ const signed = (x) => `${x < 0 ? '−' : '+'}${rounded(Math.abs(x), 3)}`;
 
 // The paired test of the difference between the first and the second cell.
 function Tested({ ask, one, two }) {
-  const { value: test, error } = useAnswer(ask, [one, two]);
+  const { value: test, error } = useAnswer(ask, []);
   if (error) return html`<${Problem} error=${error} />`;
   if (!test) return html`<p class="quiet small">testing the difference…</p>`;
   const p = test.p < 0.0001 ? 'p < 0.0001' : `p = ${rounded(test.p, 4)}`;
