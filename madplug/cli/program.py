@@ -77,6 +77,9 @@ class Program(click.Group):
             for option in _unknown(command, args):
                 if home := DISTRIBUTIONS.get(f"{name} {option}"):
                     raise UserError(f"{name}: no option '{option}'; it comes with {home}: pip install {home}")
+                if "." in option and any("--set" in parameter.opts for parameter in command.params):
+                    raise UserError(f"{name}: no option '{option}'; keys of the run file are changed with "
+                                    f"--set {option.lstrip('-')}=VALUE")
         for option in _repeated(command, args):
             raise UserError(f"{name}: {option} is given more than once and takes one value")
         return super().resolve_command(ctx, args)

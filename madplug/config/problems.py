@@ -17,7 +17,8 @@ _WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_
           "int_parsing_size": "expected a whole number",
           "int_from_float": "expected a whole number", "finite_number": "expected a number that is not infinite or NaN",
           "string_type": "expected text", "bool_type": "expected true or false",
-          "list_type": 'expected a list, even of one: ["..."]; with --set, KEY=["..."] in single quotes',
+          "list_type": 'expected a list, even of one: ["..."], or [[...]] of tables; with --set, KEY=["..."] in single '
+                       'quotes',
           "bool_parsing": "expected true or false", "dict_type": "expected a table", "model_type": "expected a table",
           "float_type": "expected a number", "float_parsing": "expected a number", "tuple_type": "expected a list"}
 _SECRET = re.compile(r"((sk|rk|pk|xai)-|(hf|gsk|ghp|sk|pk)_|AIza|Bearer )(?=\S*\d)[-_A-Za-z0-9]{15,}")

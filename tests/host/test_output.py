@@ -93,6 +93,8 @@ def test_a_current_directory_that_was_deleted_is_said(tmp_path, monkeypatch):
      "run: no option '--watch'; it comes with madplug-read: pip install madplug-read"),
     (["rum"], "No such command 'rum'; did you mean 'run'?"),
     (["gate"], "No such command 'gate'; plugins of methods bring commands of their own: README says which"),
+    (["run", "study.toml", "--dataset.limit", "3"],
+     "run: no option '--dataset.limit'; keys of the run file are changed with --set dataset.limit=VALUE"),
     (["run", "study.toml", "--wach"], "No such option")])
 def test_a_command_or_option_of_a_plugin_that_is_missing_says_what_to_install(words, said):
     alone = Program("madplug", commands={"run": click.Command("run", params=list(main.commands["run"].params[:2]))})

@@ -49,7 +49,7 @@ def top(line, text=RUN):
     (r"metrics=[{use = 'kit.graded', rubric = '{anwser} \boxed{x}'}]",
      "metrics[0].rubric: there is no placeholder {anwser}; it has {answer}; did you mean 'answer'?"),
     (f"metrics.{'9' * 5000}.use='kit.right'",
-     'metrics: expected a list, even of one: ["..."]; with --set, KEY=["..."] in single quotes'),
+     'metrics: expected a list, even of one: ["..."], or [[...]] of tables; with --set, KEY=["..."] in single quotes'),
 ])
 def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, message):
     assert message in problems(write(), setting)

@@ -62,7 +62,7 @@ def studies(tmp_path_factory, endpoint):
 
 
 @pytest.fixture(scope="module")
-def reports(studies):
+def reports(studies, tmp_path_factory):
     """What the report command of an item finds about its rehearsal."""
     @cache
     def report(name):
@@ -70,6 +70,8 @@ def reports(studies):
         models = item.models[:tool.REHEARSED] if len(item.models) > 1 else [""]
         folders = [studies(item.paper, file, model) for file in item.run for model in models]
         words = [*item.words, "--json"]
+        if item.chart:
+            words += ["--output", str(tmp_path_factory.mktemp("report"))]
         if item.published:
             words += ["--compare", str(tool.FOLDER / item.paper / item.published)]
         done = CliRunner().invoke(program, ["report", *map(str, folders), *words])

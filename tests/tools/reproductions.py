@@ -68,6 +68,11 @@ class Item:
     """The chart that shows it: a file among `--figures`."""
     differs: str = ""
 
+    @property
+    def output(self) -> str:
+        """The folder that its report is written into."""
+        return f"reports/{self.paper}-{self.name.replace(' ', '-')}"
+
     def __str__(self) -> str:
         return f"{self.paper} {self.name}"
 
@@ -217,7 +222,7 @@ def section(item: Item) -> Iterator[str]:
     if item.run:
         yield f"```sh\n{chr(10).join(commands(item))}\n```"
     if item.chart:
-        yield f"The chart is `{item.chart}` among `--output DIR --figures`."
+        yield f"The chart is `{item.output}/figures/{item.chart}.svg`."
     if item.text:
         yield markdown(*properties(FOLDER / item.paper / item.text))
     yield from layouts(item)
@@ -255,7 +260,8 @@ def commands(item: Item) -> Iterator[str]:
     one = f"-{item.models[0].rpartition('/')[2]}" if len(item.models) == 1 else "-*" if item.models else ""
     where = [f"{folder}{one}" for folder in folders]
     compare = f" --compare docs/reproductions/{item.paper}/{item.published}" if item.published else ""
-    yield f"madplug report {' '.join(where)} {item.report}{compare}"
+    output = f" --output {item.output} --figures" if item.chart else ""
+    yield f"madplug report {' '.join(where)} {item.report}{output}{compare}"
 
 
 def layouts(item: Item) -> Iterator[str]:

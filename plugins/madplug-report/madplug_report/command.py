@@ -56,8 +56,9 @@ def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseli
     from madplug.store import find_studies
     from madplug_report.building import Wanted, build
 
-    if figures and not output:
-        raise UserError("--figures: needs --output DIR")
+    for option, given in (("--figures", figures), ("--fit", fit)):
+        if given and not output:
+            raise UserError(f"{option}: needs --output DIR")
     found = build(find_studies(folders), Wanted(
         baseline, rows=_names(rows), columns=_names(columns), by=_names(by), over=_names(over), tokenizer=tokenizer,
         prefixes=prefixes, published=published, spread=spread, worst=worst, **more))

@@ -66,6 +66,7 @@ def test_figures_are_files_where_asked_and_an_output_that_cannot_be_written_is_a
     program("report", folder, "--output", tmp_path / "out", "--figures", status=0)
     assert (tmp_path / "out" / "figures" / "accuracy.pdf").is_file()
     assert "--figures: needs --output DIR" in refused(folder, "--figures")
+    assert "--fit: needs --output DIR" in refused(folder, "--fit", "log")
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refused(folder, "--output", tmp_path / "file" / "out")
 
