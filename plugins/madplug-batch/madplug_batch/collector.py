@@ -237,6 +237,7 @@ class Collector:
             except ModelError:
                 if not unsure:  # it was refused, so there is no such batch
                     self._forget(batch)
+                    batch.entry.said = "refused"
                     await self._end(batch)
                 raise
         raise AssertionError("there is always a further pause")

@@ -176,11 +176,12 @@ def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_comma
     assert len(batches.made) == 2
 
 
-@pytest.mark.parametrize(("fault", "told"), [
-    (404, "has no batch interface (HTTP 404"), (503, "its batches were tried 5 times")])
-def test_a_detached_study_whose_batches_cannot_be_sent_ends_with_the_reason(study, fault, told):
+@pytest.mark.parametrize(("fault", "told", "listed"), [
+    (404, "has no batch interface (HTTP 404", "done   refused"), (503, "its batches were tried 5 times", "planned")])
+def test_a_detached_study_whose_batches_cannot_be_sent_ends_with_the_reason(study, fault, told, listed):
     study.batches.faults.extend([fault] * 1000)
     assert told in study.said(*DETACHED, status=1)
+    assert listed in study.said("batch", "list", "runs/s")
 
 
 def test_a_second_process_on_a_study_is_refused_and_sends_nothing(study):
