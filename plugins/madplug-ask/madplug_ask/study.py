@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ def model_table(registry: Registry, name: str, flag: str = "--model ") -> dict[s
 def folder_name(question: str) -> str:
     """The name of the study: when it was asked, and the beginning of the question."""
     words = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-")
-    return f"{time.strftime('%Y%m%d-%H%M%S')}{f'-{words}' if words else ''}"
+    asked = f"{datetime.now():%Y%m%d-%H%M%S-%f}"  # to the microsecond, for scripts that ask several at once
+    return f"{asked}-{words}" if words else asked
 
 
 def output_of(name: str) -> Path:

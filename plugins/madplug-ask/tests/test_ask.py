@@ -54,6 +54,12 @@ def ask(tmp_path, monkeypatch, madplug_plugin):
     return ask
 
 
+def test_what_is_asked_twice_within_a_second_is_asked_twice(ask, tmp_path):
+    for _ in range(3):
+        assert ask(*PLANETS, "--quiet").exit_code == 0
+    assert len([*(tmp_path / "runs/ask").iterdir()]) == 3
+
+
 def test_the_answer_goes_to_standard_output_and_the_debate_to_standard_error(ask):
     done = ask(*PLANETS)
     assert (done.exit_code, done.stdout) == (0, "B) Jupiter\n")
