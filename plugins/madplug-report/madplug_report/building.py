@@ -15,7 +15,7 @@ from madplug_report.combining import SPREADS, marginals
 from madplug_report.comparing import SEED, Comparisons, matched
 from madplug_report.factors import Factors, find_factors, number
 from madplug_report.intervals import LEVEL
-from madplug_report.pivots import CELL, choose, pivots, with_cells
+from madplug_report.pivots import CELL, METRIC, choose, pivots, with_cells
 from madplug_report.published import compare, order, read_paper
 from madplug_report.reading import Debates
 from madplug_report.spending import Tokenizer, paid, read_price, spend
@@ -54,6 +54,8 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     factors = find_factors(facts, studies)
     layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families,
                     wanted.over)
+    if METRIC in layout.names and not wanted.metrics:
+        raise UserError(f"--rows, --columns: {METRIC} needs the metrics that stand there: --metric NAME --metric NAME")
     paper = None if wanted.published is None else read_paper(wanted.published)
     prices = [read_price(text) for text in wanted.prices]
     tokenizer = None if wanted.tokenizer is None else Tokenizer(wanted.tokenizer)
@@ -198,11 +200,12 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _unequal(report)
     yield from _excluded(report)
     yield from _other_samples(report["other_samples"])
-    compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
+    entries = [*(entry for entry in report["comparisons"] if entry["why"] == "baseline"), *report["not_compared"]]
+    compared = {entry[of] for entry in entries for of in ("cell", "baseline")}
     alone = [c["cell"] for c in measured if compared and c["cell"] not in compared]
     if alone:
-        yield "alone", (f"compared with no cell, since none has the same models and questions: {', '.join(alone)}; "
-                        "--baseline CELL compares across models")
+        yield "alone", ("compared with no baseline, since no cell has the same models and questions: "
+                        f"{', '.join(alone)}; --baseline CELL compares across models")
 
 
 def _debates(found: Sequence[tuple[int, Mapping[str, Any]]]) -> str:

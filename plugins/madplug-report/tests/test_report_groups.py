@@ -50,14 +50,16 @@ def test_a_cell_with_models_of_its_own_is_compared_only_as_a_named_baseline_and_
     cells = [kit.Drawn(name, settings={"debate.decision": name, "debate.models": models},
                        table={"debate": {"decision": name, "models": models}})
              for name, models in (("debate", ["m", "n"]), ("vote", ["n", "m"]), ("one", ["m"]))]
+    cells.append(kit.Drawn("other", settings={"debate.decision": "other", "debate.models": ["n"]}, table={
+        "debate": {"decision": "other", "models": ["n"]}, "match": {"cell": "debate", "by": "calls"}}))
     folder = study(cells, samples=5)
     pairs = {}
     for baseline in (None, "one"):
         report = build([folder], Wanted(baseline=baseline))
-        pairs[baseline] = [(c["cell"], c["baseline"]) for c in report["comparisons"]]
+        pairs[baseline] = [(c["cell"], c["baseline"]) for c in report["comparisons"] if c["why"] == "baseline"]
         assert [n["text"].split(";")[0].rpartition(": ")[2] for n in report["notes"] if n["about"] == "alone"] == \
-            ([] if baseline else ["one"])
-    assert pairs == {None: [("vote", "debate")], "one": [("debate", "one"), ("vote", "one")]}
+            ([] if baseline else ["one, other"])
+    assert pairs == {None: [("vote", "debate")], "one": [("debate", "one"), ("vote", "one"), ("other", "one")]}
 
 
 def test_a_name_that_the_run_file_gives_is_kept_though_it_looks_like_one_of_a_sweep(study, kit):
@@ -149,6 +151,7 @@ def test_names_that_a_study_does_not_have_are_errors_with_the_nearest_one(crosse
     said = refused(crossed, "--rows", "decison", "--by", "dataset", "--family", "v=voting.simpel")
     assert "--rows: there is no factor 'decison'; did you mean 'decision'?\n" in said
     assert "--by: there is no factor 'zzz'; choose from " in refused(crossed, "--by", "zzz")
+    assert "metric needs the metrics that stand there: --metric NAME" in refused(crossed, "--columns", "metric")
     assert "--cell *unanimty*: no cell has such a name; choose from " in refused(crossed, "--cell", "*unanimty*")
     assert len(build([crossed], Wanted(cells=("*unanimity*", "*ranked*")))["cells"]) == 4
 

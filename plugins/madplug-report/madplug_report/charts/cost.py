@@ -84,7 +84,7 @@ def _sheet(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], costs:
     sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6,
                   top=0.13 + ROW * -(-len(entries) // across), bottom=0.55 + ROW * 0.8 * lines)
     for i, cost in enumerate(costs):
-        axes = sheet.axes(i * 0.515, 0.485 if len(costs) == 2 else 1.0)
+        axes = sheet.axes(i * 0.525, 0.475 if len(costs) == 2 else 1.0)
         _draw(report, axes, cells, curves, cost)
         axes.set_ylabel(report["metric"] if i == 0 else "")
         placed = _name(sheet, axes, {n: (c[cost], _mean(c)) for n, c in key.items()},
