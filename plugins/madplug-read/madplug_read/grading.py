@@ -90,6 +90,8 @@ def by_spelling(result: DebateResult, keys: Iterable[str]) -> Grades:
     if decision is not None and decision.key is not None and score in (0, 1):
         grades[decision.key] = score == 1
     spelled = [key for key in keys if key in result.references]
-    if spelled:  # references are written as answers are, so that the others differ from them
+    letters = {chr(ord("A") + i) for i in range(len(result.sample.choices))}
+    if spelled or (result.references and letters.issuperset((*grades, *result.references))):
+        # References are written as answers are, so that the others differ from them.
         grades = {key: bool(grades[key]) for key in keys}
     return {**grades, **dict.fromkeys(spelled, True)}

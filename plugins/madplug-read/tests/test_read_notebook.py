@@ -61,6 +61,14 @@ def test_a_debate_has_letters_models_and_marks_changes_of_mind_and_what_is_right
     assert page.count("<b>B</b> (right)") == 3
 
 
+@pytest.mark.parametrize(("references", "marks"), [(("B",), 2), (("blue",), 0), ((), 0)])
+def test_letters_of_choices_are_wrong_where_the_reference_is_another_letter(references, marks):
+    page = debate_page(DebateResult("c", 0, Sample("q", "?", ("red", "blue", "green")), references,
+                                    (Agent(0, Persona("Ann"), "m"),), tuple(
+        Message(i, 1, 0, 0, "draft", "text", answer=key, key=key) for i, key in enumerate("AC")), None))
+    assert page.count("(wrong)") == marks
+
+
 NOTEBOOK = """
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance(history_manager=None)
