@@ -45,10 +45,10 @@ class RankOptions(Options):
 class Best(DecisionProtocol):
     """The answer that the reviewers rank best; without a call.
 
-    Equals are shown as a tie: among them, the one with more first places is taken, then the first seat's. If no answer
-    could be read in what is ranked first, the next is a fallback; without any ranking that could be read, the most
-    frequent answer is, in a tie the first seat's. Places, the agreement of the reviewers (Kendall's W) and what was odd
-    about their rankings are in the notes under `council`.
+    Equals with different answers are a tie: the one with more first places is taken, then the first seat's. If no
+    answer could be read in what is ranked first, the next is a fallback; without any ranking that could be read, the
+    most frequent answer is, in a tie the first seat's. Places, the agreement of the reviewers (Kendall's W) and what
+    was odd about their rankings are in the notes under `council`.
 
     Differs from the original: it has only a chair; mean places are not rounded; its ties go to the first in its table.
     """
