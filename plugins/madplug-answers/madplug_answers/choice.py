@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announced, announcements, boxed, closing
+from madplug_answers.marks import LINE, announced, announcements, boxed, closing, concluding
 from madplug_answers.own import compatible, parse_reply, plain
 from madplug_prompting.patterns import regex
 from madplug_prompting.prompts import fill, letter
@@ -25,7 +25,7 @@ ALONE_SEVERAL = "Give only the letters of all options you take to be right, sepa
 
 _WRAPPED = regex(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
 _AFTER_MARK = regex(
-    r"(?i)[\s>\"'$\\(\[{]{0,40}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
+    r"(?i)[\s<>\"'$\\(\[{_–—→-]{0,40}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
     r"([a-z]{1,2})(?![a-z])")
 _NO_ANSWER = regex(
     r"(?i)[\s(\[\"']{0,4}(?:not[ ](?:given|provided|listed|available|present|included|among|one[ ]of|in[ ]the)"
@@ -68,8 +68,9 @@ class Choice(Reading):
     the whole text as the letter or the wording of one option, the letter after the last announcement ("final answer",
     "answer is", a LaTeX box), the letter that is the whole last line, the last letter in brackets (`(B)`, `[B]`, `B)`),
     the last one that the last line names (`option B`). Lower-case letters count as capitals, an article does not count
-    as an option, and an announcement that there is no answer ("the answer is not given") discards everything before it.
-    One that names two options ("B or C") gives no answer. With `several` the answer is a set of letters, as in `AC`.
+    as an option, and an announcement that there is no answer ("the answer is not given") discards everything before it;
+    so does a line that begins with `Final answer:`. An announcement of two options ("B or C") gives no answer. With
+    `several` the answer is a set of letters, as in `AC`.
     """
 
     name = "choice"
@@ -159,7 +160,7 @@ def _labelled(text: str, sample: Sample) -> str | None:
 def in_reply(text: str, sample: Sample) -> str | None:
     """The letter that a reply gives."""
     allowed = labels(sample)
-    text = _WRAPPED.sub(" ", text.replace("\\boxed{", f"\n{LINE} "))
+    text = _WRAPPED.sub(" ", concluding(text).replace("\\boxed{", f"\n{LINE} "))
     starts = announcements(text)
     if starts and _NO_ANSWER.match(text, starts[-1]):
         text, starts = text[starts[-1]:], []
@@ -220,7 +221,7 @@ def _after_mark(text: str, start: int, allowed: tuple[str, ...]) -> str | None:
         return ""
     found, rest = match[1], text[match.end(1):match.end(1) + 3]
     bracketed = text[match.start(1) - 1] in "([{"
-    if not rest or rest[0] in ")]}.,;:!\"$\n" or (bracketed and rest[0] == " "):
+    if not rest or rest[0] in ")]}>_.,;:!\"$\n" or (bracketed and rest[0] == " "):
         return found.upper()
     if not found[0].isupper() or rest[0] not in " \t":
         return None

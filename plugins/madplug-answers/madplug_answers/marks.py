@@ -25,7 +25,7 @@ ANNOUNCED_HERE = regex(
     r"|(?i:\bI[ ](?:choose|chose|pick|select|say|answer|vote[ ]for|go[ ]with|propose)(?:[ ]option)?[:\s(\[]{0,4}\Z)")
 """A text that ends with an announcement of the author's answer."""
 
-_JOINT = regex(r"(?i)(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
+_JOINT = regex(r"(?i)(?:[ \t]{0,3}(?:is|would[ ]be)(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
 _CLOSING = regex(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[*_]{0,3}[ \t]{0,3}:\**)+")
 _BOX = regex(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BOXES_TRIED = 8
@@ -54,6 +54,15 @@ def closing(text: str) -> str | None:
     """What follows the last line that begins with `Final answer:`, or None."""
     start = closing_at(text)
     return None if start is None else text[start:].strip()
+
+
+def concluding(text: str) -> str:
+    """The last line that begins with `Final answer:` and has an answer after it, with all that follows; else the text.
+
+    What a reply discusses before such a line is not its answer, even if none can be read in the line.
+    """
+    start = closing_at(text)
+    return text if start is None or not text[start:].strip() else LINE + text[start:]
 
 
 def closing_after_boxes(text: str) -> str | None:

@@ -12,7 +12,7 @@ from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.latex import normalise
-from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
+from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes, concluding
 from madplug_answers.number import last, tidy
 from madplug_answers.own import parse_reply
 from madplug_prompting.patterns import regex
@@ -120,7 +120,7 @@ def _stated(text: str) -> str | None:
     for start in reversed(announcements(text, _MARKER)[-_TRIED:]):
         if found := _expression(text[start:start + LONGEST].lstrip()):
             return found
-    return last(tidy(text)) if _is_prose(text) else _short(_formula(text) or text)
+    return last(tidy(concluding(text))) if _is_prose(text) else _short(_formula(text) or text)
 
 
 def _expression(after: str) -> str | None:

@@ -13,7 +13,7 @@ from pydantic import Field
 from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
+from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes, concluding
 from madplug_answers.normal import ungrouped
 from madplug_answers.own import parse_reply
 from madplug_prompting.patterns import regex
@@ -58,13 +58,13 @@ class Number(Reading):
 
     A reply is searched in this order: the first number of a `Final answer:` line that no LaTeX box follows, the last
     number in the last LaTeX box, the first number after the last announcement ("final answer", "answer is", `####`; of
-    "5 + 3 = 8" the 8), the last number of the text. Decimals have a point, or a comma that cannot separate thousands:
-    `12,50`, `0,125` and `1.250,50` have decimals, `1,250` is a thousand, `(3,4)` a pair. Signs survive; separators of
-    thousands (`1,500`, `1 500`, `1'500`, `1.000.000`), currency and percent signs are dropped; digits of every script
-    and mixed numbers (`1 1/2`, `1½`) count, superscripts do not. The canonical answer is the shortest exact form, `18`
-    for "18.00" and `1/3` where no decimal is exact. Numbers that differ by no more than `tolerance` are the same
-    answer. A power (`2^10`) and a hexadecimal number (`0x10`) count with their value; a number of more than 400 digits
-    is not an answer.
+    "5 + 3 = 8" the 8), the last number of the text; where a line begins with `Final answer:`, only from there on.
+    Decimals have a point, or a comma that cannot separate thousands: `12,50`, `0,125` and `1.250,50` have decimals,
+    `1,250` is a thousand, `(3,4)` a pair. Signs survive; separators of thousands (`1,500`, `1 500`, `1'500`,
+    `1.000.000`), currency and percent signs are dropped; digits of every script and mixed numbers (`1 1/2`, `1½`)
+    count, superscripts do not. The canonical answer is the shortest exact form, `18` for "18.00" and `1/3` where no
+    decimal is exact. Numbers that differ by no more than `tolerance` are the same answer. A power (`2^10`) and a
+    hexadecimal number (`0x10`) count with their value; a number of more than 400 digits is not an answer.
     """
 
     name = "number"
@@ -99,6 +99,7 @@ class Number(Reading):
         inside = None if closing_after_boxes(text) else boxed(text)
         if inside is not None and (found := last(inside)):
             return found
+        text = concluding(text)
         return _announced_number(text) or last(text)
 
     def same(self, a: str, b: str, sample: Sample) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field
 from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announcements, boxed, closing_after_boxes
+from madplug_answers.marks import LINE, announcements, boxed, closing_after_boxes, concluding
 from madplug_answers.own import compatible, parse_reply
 from madplug_prompting.patterns import regex
 from madplug_prompting.prompts import fill
@@ -39,8 +39,8 @@ class YesNo(Reading):
     """Yes or no.
 
     The yes, no, true or false that follows the last announcement of the answer by itself, as in `Final answer: No;`,
-    else the last in the sentence after it, else the last after it, else the last of the text. True is yes and false is
-    no.
+    else the last in the sentence after it, else the last after it, else the last of the text; where a line begins with
+    `Final answer:`, only from there on. True is yes and false is no.
     """
 
     name = "yesno"
@@ -73,6 +73,7 @@ class YesNo(Reading):
         inside = None if closing_after_boxes(own) else boxed(own)
         if inside is not None and (found := _last_word(inside)):
             return found
+        own = concluding(own)
         for start in reversed(announcements(own)[-_TRIED:]):
             after = own[start:]
             if alone := _ALONE.match(after):

@@ -14,11 +14,15 @@ IS_C = [
     "It flows there.\n(X) C", "Of these, option C is the only one.", "I'd go with (C) over the rest",
     "(A), (B) and (D) are wrong\nFinal answer: (C)", "Final answer: C. Rome", "Final answer: C. Right",
     "The answer is C. It flows there.", "The answer is\n\n(C)", "Answer = C",
-    "My final answer: (C) because it has a river"]
+    "My final answer: (C) because it has a river", "It is not (A).\nFinal answer: (<C>)", "Final answer: <C>",
+    "Final answer: _C_", "Final answer - C", "Final answer: → C", "The final answer would be C",
+    "Final answer: (C)\n\nThe answer is based on the map.", "The answer is (C), at \\boxed{52} degrees.",
+    "(A) or (C)?\nFinal answer: the city of the Pope, (C)", "I think (C).\nFinal answer:"]
 NONE = [
     "", "   ", "I do not know.", "The answer is a matter of taste.", "The answer is I think unclear.",
     "Final answer: N/A", "Final answer: (E)", "f(A) + P(B)", "a cat, a dog", "The answer is 7.", "(A, B, C or D)",
-    "Zurich", "That's it"]
+    "Zurich", "That's it", "Others said (A), which is wrong.\nFinal answer: I do not know.",
+    "Others said (A).\n**Final answer:** (E) none of them", "I said that the answer is (A).\nFinal answer: unclear"]
 # Where upstream evaluators keep "b", read the first option, "T", "N" and nothing.
 UPSTREAM = {"Final Solution: B": "B", "final solution: b": "B", "I think A) is wrong, B) is right": "B",
             "final solution: The answer is B)": "B", "UNKNOWN": None, "Final Solution: (B)": "B", "(A) then (B)": "B",

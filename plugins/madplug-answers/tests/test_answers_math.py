@@ -56,6 +56,7 @@ def test_different_expressions_stay_different(a, b):
     (r"The answer is $\frac{13}{15}$ of the pie.", r"\frac{13}{15}"), ("Therefore, the class average is 84.", "84"),
     ("The answer is that there are 5 students in both clubs.", "5"), ("The answer is circle.", "circle"),
     ("Final answer: \\boxed{42}", "42"), ("**Final answer:** $x = -3$", "-3"),
+    ("As $x = 3$, so 4.\n\nFinal answer: the number of the apples", None),
     ("It is a circle.\n\nFinal Solution: 2\\pi", "2\\pi"), ("Final Solution: 3", "3"),
     (r"so $abc$ is then equal to $-\frac{1000}{27}$.", r"-\frac{1000}{27}"),
     ("We see that it has to be 4114_6 in base six.", "4114"), ("The answer is correct. So I say it is 9 again.", "9"),

@@ -33,6 +33,9 @@ READ = {
         "Final answer: 3 x 14 = 42": "42",
         "The answer is 6 apples + 2 green apples = 8 apples.": "8",
         r"Final answer: \left(2+3\right) \times 2 = 10": "10"},
+    "what is discussed before the closing line is no answer": {
+        "It would be 12.\nFinal answer: it cannot be determined": None, "12 or 13\nFinal answer: <13>": "13",
+        "So it is 12.\nFinal answer:": "12"},
     "Markdown does not join factors": {"10*5": "5"},
     "thousands are grouped in any way": dict.fromkeys(
         ["1,500,000", "1 500 000", "1’500’000", "1'500'000", "1.500.000", "15,00,000"], "1500000"),

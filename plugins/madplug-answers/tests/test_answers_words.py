@@ -25,7 +25,7 @@ ANY = Sample("q1", "What?")
     ("It isn't true.", "no"), ("It is not false.", "yes"), ("The answer is not yes.", "no"),
     ("Please say yes or no.", None), ("Answer yes or no: no", "no"), ("Final answer: 'no'", "no"),
     ("no-one knows", None), ("Final answer: No; a yes would need proof.", "no"),
-    ("Final answer: **No**, since yes would need proof", "no")])
+    ("Final answer: **No**, since yes would need proof", "no"), ("Some say yes.\nFinal answer: unclear", None)])
 def test_yes_and_no(text, expected):
     assert YesNo().canonical(text, ANY) == expected
 
