@@ -268,7 +268,8 @@ class TurnOrder(Component):
         """One round: a generator of waves. The turns of a wave see the same transcript and run concurrently.
 
         When the generator resumes, the messages of the wave it yielded are on record. A round without a wave ends
-        the debate and is not counted. Turns of agents that have left the debate are dropped.
+        the debate and is not counted. Turns of agents that have left the debate are dropped. Calls that it makes for a
+        wave are behind the first message of the wave.
         """
 
     def turns(self, agents: int, round: int) -> int:

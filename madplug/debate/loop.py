@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -94,14 +95,15 @@ async def run_round(state: DebateState) -> Decision | None:
     """One pass of the turn order, wave by wave."""
     turns = state.cell.turns
     number = 0
-    async for wave in iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned")):
+    async for wave, asked in waves_of(state):
         left = state.transcript.left
         wanted = [turn for turn in check_returned_all(wave, Turn, turns, "waves") if turn.agent.id not in left]
         if left and not wanted:
+            state.other_calls.extend(asked)
             continue
         if turns.seats:
             join(state, wanted)
-        await run_wave(state, number, wanted)
+        await run_wave(state, number, wanted, asked)
         number += 1
         decision = await decide(state, "after_wave")
         if decision is not None:
@@ -109,8 +111,38 @@ async def run_round(state: DebateState) -> Decision | None:
     return await decide(state, "after_round") if number else None
 
 
-async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> None:
-    """Take all turns of a wave on the same transcript, and record their messages in the wave's order."""
+@contextmanager
+def collected() -> Iterator[list[tuple[str, str]]]:
+    """The calls (key, model) that are made within, for the message that they are made for."""
+    calls: list[tuple[str, str]] = []
+    token = turn_calls.set(calls)
+    try:
+        yield calls
+    finally:
+        turn_calls.reset(token)
+
+
+async def waves_of(state: DebateState) -> AsyncIterator[tuple[Any, list[str]]]:
+    """The waves of a round, each with the keys of the calls that the turn order made for it."""
+    turns = state.cell.turns
+    waves = iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned"))
+    while True:
+        with collected() as calls:
+            try:
+                wave = await anext(waves)
+            except BaseException as error:
+                state.other_calls.extend(key for key, _ in calls)
+                if isinstance(error, StopAsyncIteration):
+                    return
+                raise
+        yield wave, [key for key, _ in calls]
+
+
+async def run_wave(state: DebateState, number: int, turns: Sequence[Turn], asked: Sequence[str]) -> None:
+    """Take all turns of a wave on the same transcript, and record their messages in the wave's order.
+
+    asked: keys of the calls that the turn order made for the wave; they stand before those of the first message.
+    """
     views = [await state.view(turn) for turn in turns]
     taken = await gather_all(attempt(state, turn, view) for turn, view in zip(turns, views, strict=True))
     before = state.transcript.record
@@ -125,8 +157,10 @@ async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> No
             0, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
             reply.agreement, reply.confidence, tuple([m.id for m in view]),
             tuple([m.id for m in view if m is not before[m.id] and m != before[m.id]]), False,
-            calls[-1][1] if calls else None, tuple([key for key, _ in calls]),
+            calls[-1][1] if calls else None, (*asked, *(key for key, _ in calls)),
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
+        asked = ()
+    state.other_calls.extend(asked)
 
 
 Said = tuple[Reply, str | None, str | None, list[tuple[str, str]]]
@@ -167,22 +201,19 @@ def give_up(state: DebateState, agent: Agent, failures: Sequence[str], model: st
 
 async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> Said:
     """Take one turn; return the reply, its answer and key, and the calls (key, model) behind it."""
-    calls: list[tuple[str, str]] = []
-    token = turn_calls.set(calls)
     seen = state.seen_by(turn.agent)
-    try:
-        given = await maybe_await(state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view))
-        reply = check_hook_result(given, Reply, "reply")
-        if calls and not reply.content.strip():
-            if state.cell.on_failed_agent != "fail":
-                raise EmptyReplyError(f"model '{calls[-1][1]}' answered with no text")
-            reply = silent(reply)
-        return (reply, *await seen.read(turn, reply), calls)
-    except Exception:  # the message that these calls were made for is never recorded
-        state.other_calls.extend(key for key, _ in calls)
-        raise
-    finally:
-        turn_calls.reset(token)
+    with collected() as calls:
+        try:
+            given = await maybe_await(state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view))
+            reply = check_hook_result(given, Reply, "reply")
+            if calls and not reply.content.strip():
+                if state.cell.on_failed_agent != "fail":
+                    raise EmptyReplyError(f"model '{calls[-1][1]}' answered with no text")
+                reply = silent(reply)
+            return (reply, *await seen.read(turn, reply), calls)
+        except Exception:  # the message that these calls were made for is never recorded
+            state.other_calls.extend(key for key, _ in calls)
+            raise
 
 
 def silent(reply: Reply) -> Reply:
@@ -192,12 +223,8 @@ def silent(reply: Reply) -> Reply:
 
 async def review_round(state: DebateState) -> Review:
     """Ask the extensions about the round that has ended, and carry out what they request."""
-    calls: list[tuple[str, str]] = []
-    token = turn_calls.set(calls)
-    try:
+    with collected() as calls:
         given = await maybe_await(state.cell.hooks.madplug_round_ended(debate=state))
-    finally:
-        turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
     left = leaving(review, len(state.agents))
     if review.redo:

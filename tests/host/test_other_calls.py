@@ -1,10 +1,11 @@
-"""Calls behind no message: ballots, phases, metrics, extensions that say nothing, and the turn that failed."""
+"""Calls behind no message: ballots, phases, metrics, extensions that say nothing, and the turn that failed; those of a
+turn order are behind the first message of the wave that they were made for."""
 
 import pytest
 from tests_support import made
 
-from madplug import Decision, Extension, Metric, Phase, hookimpl
-from madplug_testing import LastRound, PlainStyle, play
+from madplug import Decision, Extension, Metric, Phase, Turn, hookimpl
+from madplug_testing import LastRound, PlainStyle, SpeakAll, play
 
 
 async def ballot(self, debate):
@@ -29,6 +30,12 @@ async def choking(self, debate, turn, view):
     raise ValueError(f"unreadable: {(await debate.ask('speak', purpose='discuss', agent=turn.agent)).text}")
 
 
+async def planned(self, debate):
+    await debate.ask(f"who speaks {debate.round}?", purpose="rank")
+    yield [Turn(a, "draft") for a in debate.agents]
+    await debate.ask(f"anybody else {debate.round}?", purpose="moderate")
+
+
 @pytest.mark.parametrize(("parts", "purposes"), [
     ({"decision": made(LastRound, at_end=ballot), "phases": [made(Phase, run=second)],
       "metrics": {"judged": made(Metric, score=judged)}}, ["vote", "vote", "challenge", "grade"]),
@@ -38,6 +45,13 @@ def test_calls_behind_no_message_are_found_by_the_keys_of_the_debate(parts, purp
     assert [figures.purpose for figures in played.store.call_figures(played.result.other_calls)] == purposes
     assert played.result.opening_calls == ()
     assert all(m.calls for m in played.messages)
+
+
+def test_the_calls_of_a_turn_order_are_behind_the_first_message_of_their_wave():
+    played = play(replies=lambda request: "A", agents=2, rounds=2, turns=made(SpeakAll, waves=planned))
+    purposes = [[figures.purpose for figures in played.store.call_figures(m.calls)] for m in played.messages]
+    assert purposes == [["rank", "discuss"], ["discuss"]] * 2
+    assert [f.purpose for f in played.store.call_figures(played.result.other_calls)] == ["moderate", "moderate"]
 
 
 def test_the_calls_of_the_turn_that_failed_are_found():
