@@ -14,7 +14,7 @@ from socket import create_connection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from madplug import Model, UserError, nearest, nearest_or_all, to_json
+from madplug import Model, Paradigm, UserError, nearest, nearest_or_all, to_json
 from madplug.study import Registry, ResolvedStudy, load, read
 from madplug_ask.attachments import check_sizes
 from madplug_ask.study import EMBEDDED, model_table
@@ -162,7 +162,22 @@ def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Ma
             found = replace(found, chair=None)
     if chair:
         found = council_of(registry, found.seats, chair, found.method)
-    return replace(found, method=method or found.method)
+    found = replace(found, method=method or found.method)
+    if found.chair is None or _has_chair(registry, found.method):
+        return found
+    if method and not chair:  # the council's chair is for its own method
+        return replace(found, chair=None, others={})
+    raise UserError(f"--chair {found.chair}: {found.method} has no chair; leave it out, or name a method with one, such "
+                    f"as --use {METHOD}")
+
+
+def _has_chair(registry: Registry, method: str) -> bool:
+    """Whether the decision of a paradigm asks a model that can be named."""
+    paradigm = registry.find("paradigm", method).component
+    assert issubclass(paradigm, Paradigm)
+    decision = paradigm.debate.get("decision")
+    name = decision.get("use") if isinstance(decision, Mapping) else decision
+    return name is None or "model" in registry.find("decision", str(name)).component.Options.model_fields
 
 
 def offered(registry: Registry) -> dict[str, Any]:

@@ -143,6 +143,16 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
     assert "Which way?\n\nBy a." in endpoint.endpoint.seen[1][1]["messages"][1]["content"]
 
 
+@pytest.mark.parametrize(("method", "of_chair"), [("council.ranked", 2), ("council.fusion", 3), (None, 3)])
+def test_the_chair_of_a_council_is_left_out_where_another_method_has_none(ask, endpoint, tmp_path, method,
+                                                                              of_chair):
+    councils = tmp_path / "config/madplug/councils.toml"
+    councils.write_text(councils.read_text().replace("[three]\n", '[three]\nchair = "c"\n'))
+    status, _, stderr = ask("--council", "three", *(["--use", method] if method else []))
+    assert status == 0, stderr
+    assert [body["model"] for _, body in endpoint.endpoint.seen].count("c") == of_chair
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (("--council", "two"), "there is no [two]"),
     (("--council", "a, b"), "takes the name of one council; for a council of these models, give each a seat: "
@@ -152,6 +162,7 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
     (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
     (("--council", "auto"), "no key of a provider is set"),
     (("--seat", "small=openai:x", "--seat", "big=openai:y", "--chair", "smal"), "did you mean 'small'?"),
+    (("--council", "three", "--chair", "a", "--use", "council.ranked"), "--chair a: council.ranked has no chair"),
     (("--seat", "a=nothing:x"), "--seat a=nothing:x: no installed plugin 'nothing'"),
     (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
     (("--seat", "a b=openai:x"), "a seat's name has letters"),
