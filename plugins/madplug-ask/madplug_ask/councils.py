@@ -167,8 +167,8 @@ def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Ma
         return found
     if method and not chair:  # the council's chair is for its own method
         return replace(found, chair=None, others={})
-    raise UserError(f"--chair {found.chair}: {found.method} has no chair; leave it out, or name a method with one, such "
-                    f"as --use {METHOD}")
+    raise UserError(f"--chair {found.chair}: {found.method} has no chair; leave it out, or name a method with one, "
+                    f"such as --use {METHOD}")
 
 
 def _has_chair(registry: Registry, method: str) -> bool:
