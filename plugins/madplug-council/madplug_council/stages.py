@@ -232,8 +232,10 @@ class Review(SeatStyle):
         text = fill(prompt, question=question_parts(debate.sample), answers=answers)
         chat: list[Chat] = [user(debate.sample, text)]
         said, ranking, odd = "", list[int | None](), list[str]()
+        form = {"regex": rf"(?:[\s\S]*\n)?{HEADING}" + "".join(
+            rf"\n{i}\. Answer ({'|'.join(labels)})" for i in range(1, len(labels) + 1))} if ranked else None
         for _ in range(self.options.attempts if ranked else 1):
-            reply = spoken((await debate.ask(chat, agent=turn.agent, purpose="review")).text)
+            reply = spoken((await debate.ask(chat, agent=turn.agent, purpose="review", form=form)).text)
             said = said or reply
             ranking, odd = read_ranking(reply, labels) if ranked else ([], [])
             if ranking:

@@ -115,7 +115,7 @@ class Echo(Model):
         prose = "word " * (tokens * CHARACTERS // 5)
         if self._agrees:
             prose = f"Confidence: 100\n{prose}"[:len(prose)]  # a gate may then leave the others out
-        text = reply_in(request.form if self._agrees else None, prose, f"Final answer: {ending}")
+        text = reply_in(request.form if self._agrees else None, prose, f"Final answer: {ending}", len(asked))
         return Completion(text, Usage(len(asked) // CHARACTERS + 1, tokens))
 
 

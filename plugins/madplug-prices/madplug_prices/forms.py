@@ -13,16 +13,17 @@ else:
     import sre_parse as parser
 
 
-def reply_in(form: Mapping[str, Any] | None, words: str, ending: str) -> str:
+def reply_in(form: Mapping[str, Any] | None, words: str, ending: str, number: int) -> str:
     """A reply that a form allows: of several spellings the first, such as an agreement.
 
-    words: its prose. ending: its last line, also without a form or in a grammar.
+    words: its prose. ending: its last line, also without a form or in a grammar. number: of the request, so that names
+    that are asked for are not all alike.
     """
     if form and "regex" in form:
         parsed: Any = parser.parse(form["regex"])
         return _matching(parsed, words)
     if form and "json_schema" in form:
-        return json.dumps(_instance(form["json_schema"], f"{words[:100]}\n{ending}"))
+        return json.dumps(_instance(form["json_schema"], f"{words[:40]} {number}\n{ending}"))
     return f"{words}\n{ending}"
 
 
