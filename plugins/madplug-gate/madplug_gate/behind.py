@@ -81,9 +81,13 @@ class First(TurnOrder):
         return self.options.inner.steps(agents, round) + int(round == 1)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """There are as many agents."""
+        """There are as many agents, and several first answers where their agreement is the gate."""
         if self.options.answers > cell.wanted:
             yield f"answers = {self.options.answers}, and there are {cell.wanted} agents"
+        gate = cell.decision
+        if self.options.answers == 1 and isinstance(gate, Behind) and gate.options.by == "agreement" \
+                and gate.options.threshold < 1:
+            yield "answers = 1: one answer agrees with itself, so that by agreement nothing is debated; ask several"
 
     @hookimpl(wrapper=True)
     def madplug_view(self, debate: Debate, turn: Turn) -> Generator[None, View, View]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from madplug import UserError, open_study
+from madplug import UserError, count, open_study
 from madplug_gate.features import NAMES, Classifier, features, question_digest
 
 LEAST = 5
@@ -36,12 +36,16 @@ def train(folder: Path, cell: str | None, seed: int, output: Path) -> None:
         raise UserError("madplug gate train needs scikit-learn: pip install 'madplug-gate[train]'")
     with open_study(folder) as reader:
         study = str(reader.fact("identity") or "")
-        examples = [example for result in reader.debates(cell) for example in _examples(result)]
+        found = [_examples(result) for result in reader.debates(cell) if result.notes.get("gate")]
+    examples = [example for some in found for example in some]
     made = fitted(examples, study, seed)
     output.write_text(json.dumps(made._asdict(), indent=1) + "\n", encoding="utf-8")
-    report = made.report
-    click.echo(f"{len(examples)} questions, {report['mended']:.0f} of them mended by a debate; out of fold the "
+    debates, questions, report = count(len(examples), "debate"), count(len(made.questions), "question"), made.report
+    click.echo(f"{debates} of {questions}, {report['mended']:.0f} of which mended the first answer; out of fold the "
                f"classifier puts a mended one first in {report['auc']:.2f} of all pairs\nsaved in {output}")
+    if left := found.count([]):
+        click.echo(f"{count(left, 'debate')} left out: not opened by the gate (threshold = 1 opens it for all), without "
+                   "a first answer, or not scored by gate.curve", err=True)
 
 
 def _examples(result: Any) -> list[tuple[str, list[float], bool]]:
@@ -59,8 +63,8 @@ def fitted(examples: list[tuple[str, list[float], bool]], study: str, seed: int)
     """The classifier of all examples, with what it reaches out of fold. Raises `UserError` if there are too few."""
     mended = sum(label for _, _, label in examples)
     if min(mended, len(examples) - mended) < LEAST:
-        raise UserError(f"{len(examples)} questions were debated behind a gate and scored by gate.curve, and {mended} "
-                        f"of them mended; it takes {LEAST} that were and {LEAST} that were not")
+        raise UserError(f"{count(len(examples), 'debate')} behind a gate scored by gate.curve, {mended} of which "
+                        f"mended the first answer; it takes {LEAST} that were and {LEAST} that were not")
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
@@ -76,4 +80,4 @@ def fitted(examples: list[tuple[str, list[float], bool]], study: str, seed: int)
     return Classifier(
         NAMES, scaler.mean_.tolist(), scaler.scale_.tolist(), regression.coef_[0].tolist(),
         float(regression.intercept_[0]), study, sorted(set(groups)),
-        {"questions": len(examples), "mended": mended, "auc": float(roc_auc_score(labels, held_out))})
+        {"debates": len(examples), "mended": mended, "auc": float(roc_auc_score(labels, held_out))})

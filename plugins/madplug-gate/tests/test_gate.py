@@ -1,6 +1,7 @@
 """One answer where it is sure enough, and any debate behind it; the pair that escalates; curves and classifiers."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,6 +72,14 @@ def test_the_mean_probability_of_the_tokens_is_a_confidence_of_its_own():
 def test_the_agreement_of_several_first_answers_opens_or_shuts_the_gate(replies, threshold, calls):
     played = gated([*replies, *"AAAAAA"], answers=3, by="agreement", threshold=threshold)
     assert (played.result.calls, played.decision.key) == (calls, "A")
+
+
+@pytest.mark.parametrize(("options", "refused"), [
+    ({"by": "agreement"}, True), ({"by": "agreement", "threshold": 1}, False), ({}, False)])
+def test_one_first_answer_whose_agreement_is_asked_for_is_refused(options, refused):
+    cell = SimpleNamespace(wanted=3, decision=Behind(inner=Plurality(), **options))
+    assert ["agrees with itself" in said for said in First(inner=Simultaneous()).check(cell)] == [True] * refused
+    assert not [*First(inner=Simultaneous(), answers=2).check(cell)]
 
 
 def test_agents_that_take_turns_do_not_take_the_first_one_twice():
@@ -154,7 +163,7 @@ def test_an_example_is_a_first_answer_and_whether_the_debate_mended_it():
     mended = gated(["B\nConfidence: 5", *"AAAAAAAA"]).result
     assert [(digest, label) for digest, _, label in _examples(mended)] == [(question_digest(mended.sample), True)]
     assert _examples(gated(["B\nConfidence: 95"]).result) == []
-    with pytest.raises(UserError, match="0 of them mended"):
+    with pytest.raises(UserError, match="0 of which mended"):
         fitted([], "", 0)
 
 
