@@ -44,7 +44,7 @@ def train(folder: Path, cell: str | None, seed: int, output: Path) -> None:
     click.echo(f"{debates} of {questions}, {report['mended']:.0f} of which mended the first answer; out of fold the "
                f"classifier puts a mended one first in {report['auc']:.2f} of all pairs\nsaved in {output}")
     if left := found.count([]):
-        click.echo(f"{count(left, 'debate')} left out: not opened by the gate (threshold = 1 opens it for all), without "
+        click.echo(f"{count(left, 'debate')} left out: not opened by the gate (threshold = 1 opens all), without "
                    "a first answer, or not scored by gate.curve", err=True)
 
 
