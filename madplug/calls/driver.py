@@ -323,10 +323,11 @@ class StudyDriver:
         """Say once what is not as the user expects it in a model's replies."""
         if completion.usage.raw.get("finish_reason") == "length":
             if completion.text:
-                self._warn_once(f"model '{channel}': replies were cut off; raise max_tokens if answers cannot be read")
+                self._warn_once(f"model '{channel}': replies were cut off; if answers cannot be read, raise "
+                                "max_tokens and run with another --output")
             else:
                 self.problem(f"model '{channel}': replies were empty because their tokens were used up before the "
-                             "answer began; raise max_tokens")
+                             "answer began; raise max_tokens and run with another --output")
         if completion.usage.raw.get("estimated"):
             self._warn_once(f"model '{channel}': the endpoint reports no tokens; they are estimated from the texts")
 

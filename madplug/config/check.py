@@ -169,7 +169,7 @@ def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
             yield Problem(place, f"'{name}' is itself matched to another cell")
         elif not any(BUDGET in component.gives for component in cell.components()):
             order = cell.turns.full_name
-            way = ("remove match, and choose agents and rounds of about as many calls" if type(cell.turns).within is
+            way = ("remove match, and choose a size of about as many calls" if type(cell.turns).within is
                    TurnOrder.within else f"`madplug show {order}` has a setting with which it can")
             yield Problem(place, f"cannot hold: {order} makes as many calls as its own settings say, whatever '{name}' "
                           f"uses; {way}")
@@ -210,9 +210,16 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
         yield "share_completions = false: each cell gets its own completions, even for requests that another cell made"
     if any(cell.oracle for cell in plan.cells):
         yield "oracle = true: components see the references, and every result is marked"
-    used = {name for cell in plan.cells for name in cell.channels}
-    if spare := [name for name in table.get("models", {}) if name not in used]:
-        yield f"models: no cell uses {listed(spare)}"
+    for kind, slots in table.items():
+        if isinstance(slots, dict) and all(isinstance(slot, dict) and "use" in slot for slot in slots.values()):
+            used = {name for cell in plan.cells for name in cell.more.get(
+                kind, {"models": cell.channels, "services": cell.services}.get(kind, ()))}
+            if spare := [name for name in slots if name not in used]:
+                yield f"{kind}: no cell uses {listed(spare)}"
+    alone = [cell.slug for cell in plan.cells if "debate.paradigm" in cell.settings]
+    keys = [f"debate.{key}" for key in table.get("debate", {}) if key not in ("models", "paradigm")]
+    if alone and keys and not start_alone(table):
+        yield f"cells that start from their own paradigms ({listed(alone)}) do not take {listed(keys)} of the file"
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
     if plan.executor is not None:
@@ -245,6 +252,9 @@ def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:
                    f"{cell.rounds} rounds are the same debate")
         yield from (f"cell '{cell.slug}': {component.full_name}: {text}"
                     for component in cell.components() for text in component.warn(cell))
+        if cell.on_failed_agent == "replace" and len(cell.models) == 1:
+            yield (f"cell '{cell.slug}': debate.on_failed_agent = \"replace\" has no other model in debate.models to "
+                   "take a failed one's place, so the agent leaves")
         if spare := _spare_models(cell):
             yield (f"cell '{cell.slug}': debate.models: {count(cell.wanted, 'agent')} cannot take so many models in "
                    f"turn; nobody asks {listed(spare)}")
@@ -257,7 +267,7 @@ def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:
 
 def _spare_models(cell: Cell) -> list[str]:
     """Models of `debate.models` that are beyond the last agent, and that no component names."""
-    if cell.casting is not None or cell.turns.seats:
+    if cell.casting is not None or cell.turns.seats or cell.on_failed_agent == "replace":
         return []
     named = {name for component in cell.components() for one in naming(type(component.options))
              if one.kind == Model.kind for name in one.names(component.options)}

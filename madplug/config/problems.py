@@ -47,7 +47,9 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
             yield Problem(where, key_refused(last) if _SECRET_NAME.search(last) else _unknown(last, known, what, more)
                           if known else f"{what} has no such key")
         else:
-            yield Problem(where, _WORDS.get(found["type"], _lower(found["msg"])))
+            quoted = f'expected a list; a dotted key stands in quotes, "{last}.KEY" = [...]'
+            yield Problem(where, quoted if found["type"] == "list_type" and found["loc"][0] == "sweep"
+                          else _WORDS.get(found["type"], _lower(found["msg"])))
 
 
 def _of_one_member(errors: Sequence[Any]) -> Iterator[Any]:
@@ -106,7 +108,7 @@ def _inside(model: Any, step: str | int) -> Any:
 def key_refused(option: str) -> str:
     """The message about a secret in a run file."""
     return (f"this looks like a secret, which must not be in a run file; remove '{option}', put the key into an "
-            "environment variable and name that variable with api_key_env")
+            "environment variable: the one that api_key_env names, or a library reads, such as HF_TOKEN")
 
 
 def secrets(table: Any, place: str = "") -> Iterator[Problem]:
@@ -128,7 +130,7 @@ def secrets(table: Any, place: str = "") -> Iterator[Problem]:
         yield Problem(place, key_refused(place.rpartition(".")[2]))
     elif isinstance(table, str) and (part := secret_part(table)):
         yield Problem(place, f"{part} of this address looks like a secret, which must not be in a run file; remove it, "
-                      "put the key into an environment variable and name that variable with api_key_env")
+                      "put the key into an environment variable: the one that api_key_env names, or a library reads")
 
 
 def secret_part(text: str) -> str | None:

@@ -99,7 +99,7 @@ def load(source: str | Path | Mapping[str, Any], settings: Settings = (), regist
         table["observers"] = [*own, *observers]
     resolved = Resolver(table, folder, registry or Registry()).resolve()
     keys = settings if isinstance(settings, Mapping) else (text.partition("=")[0] for text in settings)
-    if problems := [*unreached(resolved.table, (key for key in keys if key.startswith("debate.")))]:
+    if problems := [*unreached(resolved.table, keys)]:
         raise UserError(problems)
     return resolved
 
@@ -218,7 +218,8 @@ class Resolver:
         return [Problem("limits.cost_usd", f"the price of model '{name}' is unknown, so its cost cannot be limited; "
                         f"give models.{name}.price = {{prompt = ..., completion = ...}} (USD per million tokens), or "
                         "limit calls or tokens instead")
-                for name, model in self.made.models.items() if model.price is None]
+                for name in dict.fromkeys(line.partition(" (")[0] for line, model in self.made.models.items()
+                                          if model.price is None)]
 
 
 def _uncounted(limits: Mapping[str, float], counted: Iterable[str], *, all_known: bool) -> list[Problem]:
@@ -363,7 +364,7 @@ class CellResolver(Builder):
         named, known = self._table.debate.models, list(self._table.models)
         if not named:
             others = [n for n in known if n not in self.named_models] if len(known) > 1 else known
-            if len(others) > 1:
+            if len(others) > 1 and not any(p.place == "debate.models" for p in self.problems):
                 self.problem("debate.models", f"name the models the agents use, of {listed(known)}")
             return tuple(others)
         for i, name in enumerate(named):

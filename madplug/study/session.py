@@ -117,7 +117,7 @@ class Session:
                            runner=runner, samples=samples, rescore=metrics, unfinished=unfinished)
             for text in self.warnings:
                 warn(text)
-            for text in _not_reused(readers, shares=self.resolved.plan.share_completions):
+            for text in _not_reused(readers, self.resolved):
                 warned(text)
             self._log.info("run", study=run.plan.name, planned=total)
             (self.folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
@@ -161,12 +161,15 @@ class Session:
         return total
 
 
-def _not_reused(readers: Sequence[Reader], *, shares: bool) -> Iterator[str]:
-    """The studies in `reuse` that were run with the other `share_completions`, which every key of a call depends on."""
+def _not_reused(readers: Sequence[Reader], resolved: ResolvedStudy) -> Iterator[str]:
+    """The studies in `reuse` that were run with another `share_completions` or `seed`, on which every key of a call
+    depends."""
     for reader in readers:
-        if (reader.fact("identity") or {}).get("share_completions", shares) != shares:
-            yield (f"reuse: {reader.folder} was run with share_completions = {str(not shares).lower()}, so none of its "
-                   "calls is one of this study")
+        identity = reader.fact("identity") or {}
+        for key in ("share_completions", "seed"):
+            if key in identity and identity[key] != resolved.identity[key]:
+                yield (f"reuse: {reader.folder} was run with {key} = {json.dumps(identity[key])}, so none of its calls "
+                       "is one of this study")
 
 
 def planned(resolved: ResolvedStudy) -> int | None:

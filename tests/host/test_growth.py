@@ -283,6 +283,12 @@ def test_a_study_that_shares_otherwise_is_told_to_have_no_call_to_reuse(program,
     assert f"runs/first was run with share_completions = {other}, so none of its calls is" in done.stderr
 
 
+def test_a_study_with_another_seed_is_told_to_have_no_call_to_reuse(program, write):
+    program("run", write(), "--output", "runs/first", *LEDGER)
+    done = program("run", write(), "--set", 'reuse=["runs/first"]', "--set", "seed=77", *LEDGER)
+    assert "runs/first was run with seed = 0, so none of its calls is" in done.stderr
+
+
 def test_a_study_to_reuse_that_does_not_exist_is_named(program, write, tmp_path):
     done = program("run", write(), "--set", 'reuse=["runs/frist"]')
     assert done.returncode == 2

@@ -113,7 +113,7 @@ def test_replies_cut_off_by_max_tokens_are_a_problem_that_is_said_once_for_a_mod
     problems = run(Billing(CUT), samples=20)["problems"]
     assert len(problems) == 1
     assert problems[0].startswith("model 'model': replies were empty")
-    assert problems[0].endswith("raise max_tokens")
+    assert problems[0].endswith("raise max_tokens and run with another --output")
 
 
 def test_what_the_user_cannot_see_in_replies_is_told_once_for_a_model(monkeypatch):
@@ -121,7 +121,8 @@ def test_what_the_user_cannot_see_in_replies_is_told_once_for_a_model(monkeypatc
     run(Billing(None, times=0), samples=20, warn=told.append)
     monkeypatch.setitem(globals(), "BILL", Usage())
     run(Billing(None, times=0), samples=20, warn=told.append)
-    assert told == ["model 'model': replies were cut off; raise max_tokens if answers cannot be read",
+    assert told == ["model 'model': replies were cut off; if answers cannot be read, raise max_tokens and run with "
+                    "another --output",
                     "model 'model': the endpoint reports no tokens; they are estimated from the texts"]
     assert run(Billing(None, times=0), samples=2)["estimated"] == ["model"]
 

@@ -314,6 +314,24 @@ def test_models_that_nobody_asks_are_told(write, agents, models, told):
     assert [text for text in notes(resolved.plan, resolved.table) if "models: " in text] == told
 
 
+def test_a_reserve_is_no_spare_model_and_none_is_a_warning(write):
+    more = '[models.n]\nuse = "kit.hash"\nletters = "N"\n'
+    for models, told in ((["m", "n"], False), (["m"], True)):
+        resolved = load(write(RUN + more), [f"debate.models={models}", "debate.agents=1",
+                                            "debate.on_failed_agent=replace"])
+        said = [text for text in notes(resolved.plan, resolved.table) if "models" in text and "no cell" not in text]
+        assert [text.startswith("warning: cell 'main': debate.on_failed_agent") for text in said] == [True] * told
+
+
+def test_named_tables_that_no_cell_uses_and_keys_that_a_cell_of_its_own_paradigm_does_not_take_are_told(write):
+    more = '[services.spare]\nuse = "kit.ledger"\n[[cells]]\nname = "same"\n[[cells]]\nname = "own"\n' \
+        'debate.paradigm = "kit.pair"\n'
+    resolved = load(write(RUN + more), ["debate.on_failed_agent=drop"])
+    said = [*notes(resolved.plan, resolved.table)]
+    assert "services: no cell uses spare" in said
+    assert ("cells that start from their own paradigms (own) do not take debate.on_failed_agent of the file") in said
+
+
 def test_a_style_that_is_for_no_agent_is_a_warning(write, tmp_path):
     def warned(only):
         resolved = load(write(RUN), [f"debate.styles=[{{use = 'kit.plain', for = {only}}}, 'kit.plain']"])
@@ -340,7 +358,7 @@ def test_addresses_rates_and_limits_may_change_within_a_study_and_nothing_else(w
 @pytest.mark.parametrize(("other", "message"), [
     ("aa", "there is no cell 'aa'; did you mean 'a'?"),
     ("a", "cannot hold: kit.everybody makes as many calls as its own settings say, whatever 'a' uses; remove match, "
-          "and choose agents and rounds of about as many calls")])
+          "and choose a size of about as many calls")])
 def test_a_match_names_a_cell_and_needs_a_component_that_spends_a_budget(write, other, message):
     cells = f'[[cells]]\nname = "a"\n[[cells]]\nname = "b"\nmatch = {{cell = "{other}", by = "calls"}}\n'
     assert problems(write(RUN + cells)) == [f"cell 'b': match.cell: {message}"]

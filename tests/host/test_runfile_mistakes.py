@@ -48,6 +48,8 @@ def top(line, text=RUN):
       for odd, shown in (("true", "True"), ("[0, 0.5]", "0.5"), ("{a = 1}", "{'a': 1}"))),
     (r"metrics=[{use = 'kit.graded', rubric = '{anwser} \boxed{x}'}]",
      "metrics[0].rubric: there is no placeholder {anwser}; it has {answer}; did you mean 'answer'?"),
+    ("sweep={debate = {agents = [2, 3]}}",
+     'sweep.debate: expected a list; a dotted key stands in quotes, "debate.KEY" = [...]'),
     (f"metrics.{'9' * 5000}.use='kit.right'",
      'metrics: expected a list, even of one: ["..."], or [[...]] of tables; with --set, KEY=["..."] in single quotes'),
 ])
@@ -305,6 +307,8 @@ OWN = '[[cells]]\nname = "b"\ndebate.rounds = 2\n'
     (OWN, {"debate.rounds": 3}, "debate.rounds", "cells.0.debate.rounds"),
     ("[sweep]\n'debate.decision' = ['kit.last_round']\n", ["debate.decision.keep=2"], "debate.decision.keep",
      "sweep.'debate.decision.keep' = [...]"),
+    ("[sweep]\n'models.m.letters' = ['AB', 'CD']\n", ["models.m.letters=EF"], "models.m.letters",
+     "sweep.'models.m.letters' = [...]"),
     ("[sweep]\n'debate.paradigm' = ['kit.pair']\n", ["debate.agents=3"], "debate.agents",
      "sweep.'debate.agents' = [...]"),
 ])

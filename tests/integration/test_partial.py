@@ -42,8 +42,9 @@ def test_a_partial_debate_is_called_so_first(study, program, words, first, then)
 
 def test_the_run_s_table_and_an_export_say_so(study, program, tmp_path):
     assert "(1 partial)" in study.stdout
-    assert re.search(r"1 of 1 debate of 'main' is partial: an agent failed, and the others decided \(Agent 2 failed "
-                     r"\(model 'dead'\): .*the account is closed.*\); madplug read runs/part --partial", study.stdout)
+    assert re.search(r"1 of 1 debate of 'main' is partial: an agent failed, and left or got another model "
+                     r"\(Agent 2 failed \(model 'dead'\): .*the account is closed.*\); "
+                     r"madplug read runs/part --partial", study.stdout)
     program("export", "runs/part", "--output", "out.jsonl")
     row = debate_row(json.loads((tmp_path / "out.jsonl").read_text()))
     assert row["partial"] is True

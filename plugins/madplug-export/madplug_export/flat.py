@@ -24,7 +24,7 @@ DEBATE: Mapping[str, str] = {
     "question": "its text",
     "reference": "the first reference",
     "references": "all references (list)",
-    "partial": "whether an agent had failed before the others decided",
+    "partial": "whether an agent had failed before the decision",
     "answer": "the debate's answer as text; missing if it is undecided or failed",
     "key": "its canonical form",
     "agreed": "whether the protocol's own rule was met",

@@ -33,7 +33,7 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--data", is_flag=True, help="Show in full what plugins recorded: sources, scores, tool calls, notes.")
 @click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
 @click.option("--partial", "traits", flag_value="partial", multiple=True,
-              help="Only debates in which an agent failed and the others decided.")
+              help="Only decided debates in which an agent failed.")
 @click.option("--changed", "traits", flag_value="changed", multiple=True,
               help="Only debates in which an agent changed its mind.")
 @click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")

@@ -22,7 +22,7 @@ _TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
     "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
     "unread": ("in {} a final answer, a ballot, a persona or another reply could not be read", lambda row: False),
-    "partial": ("{} are partial: an agent failed, and the others decided", lambda row: row["decided"] in (2, 4))}
+    "partial": ("{} are partial: an agent failed, and left or got another model", lambda row: row["decided"] in (2, 4))}
 """By the option of `madplug read` that lists them; of those with an unread reply, no reason is compared."""
 
 

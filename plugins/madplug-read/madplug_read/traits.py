@@ -12,7 +12,7 @@ TRAITS: Mapping[str, str] = {
     "wrong": "the decision is wrong",
     "undecided": "there is no decision",
     "failed": "the debate failed",
-    "partial": "an agent failed, and the others decided",
+    "partial": "an agent failed, and left or got another model",
     "running": "the debate has not ended",
     "changed": "an agent changed its mind",
     "right_to_wrong": "an agent went from a right to a wrong answer",

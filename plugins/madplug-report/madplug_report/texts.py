@@ -21,7 +21,7 @@ def headline(report: Mapping[str, Any]) -> str:
     mark = " (oracle)" if report["oracle"] else ""
     cells = len(report["cells"])
     partial = sum(s["partial"] for s in report["studies"])
-    missing = f", {partial} of them partial (an agent failed, and the others decided)" if partial else ""
+    missing = f", {partial} of them partial (an agent failed, and left or got another model)" if partial else ""
     return f"{names}{mark}: {cells} cell{'s' * (cells != 1)}, {debates} debate{'s' * (debates != 1)}{missing}"
 
 
