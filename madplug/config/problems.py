@@ -85,7 +85,9 @@ def _unknown(name: str, known: Sequence[str], what: str, more: Iterable[str]) ->
     if elsewhere is not None:
         return f"{what} has no such {thing} here; did you mean '{elsewhere}'" + \
             ("?" if "." in elsewhere else ", at the top of the file?")
-    return f"{what} has no such {thing}{nearest_or_all(name, known)}"
+    near = nearest_or_all(name, known)
+    absent = what == "a run file" and "choose from" in near
+    return f"{what} has no such {thing}{near}{', or install the plugin that has it' * absent}"
 
 
 def fields_at(model: Any, place: Sequence[str | int]) -> list[str]:

@@ -169,6 +169,7 @@ def known_cells(recorded: Any, identity: Mapping[str, Any]) -> dict[str, Any]:
 def refusal(found: Sequence[str]) -> str:
     """The message about differences that would change recorded debates."""
     more = [f"and {count(len(found) - _MOST, 'more difference')}"] if len(found) > _MOST else []
+    of_all = any(text.startswith(("seed ", "share_completions ", "oracle ")) for text in found)
     return "\n  ".join(["its debates were run with other settings:", *found[:_MOST], *more]) + (
         "\nA study can get further cells, repeats, samples and metrics; for anything else choose another directory "
-        "with --output, or give the changed cell another name")
+        "with --output" + ("" if of_all else ", or give the changed cell another name"))

@@ -131,6 +131,10 @@ def test_each_difference_has_a_line_and_shows_where_long_texts_part():
         "A study can get further cells, repeats, samples and metrics; for anything else choose another directory with "
         "--output, or give the changed cell another name"]
 
+def test_another_name_for_a_cell_is_no_way_out_of_another_seed():
+    assert refusal(conflicts({"seed": 1, "cells": {}}, {"seed": 2, "cells": {}})).endswith("directory with --output")
+
+
 def test_differences_of_lists_and_components():
     old = {"styles": [{"use": "a.b", "x": 1}], "personas": [{"use": "p"}], "decision": {"use": "one", "k": 1}}
     new = {"styles": [{"use": "a.b", "x": 2}], "personas": [{"use": "p"}, {"use": "q"}], "decision": {"use": "two"}}

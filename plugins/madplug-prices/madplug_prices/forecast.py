@@ -191,7 +191,7 @@ async def _forecast(resolved: ResolvedStudy, left: Mapping[str, int], reply: int
     except asyncio.TimeoutError:
         return Forecast(problem=f"a trial without a model took longer than {PATIENCE:g} s")
     except Exception as error:  # whatever a component does with replies that say nothing
-        return Forecast(problem=f"a trial without a model failed: {error_text(error)}")
+        return Forecast(problem=f"a trial without a model failed, as the run may: {error_text(error)}")
     return Forecast((few, many), (least, most), unpriced, reply=reply)
 
 

@@ -126,7 +126,7 @@ class Picky(DecisionProtocol):
 def test_of_a_trial_that_fails_it_is_said_why_nothing_is_known():
     table = {**RUN, "models": {"small": MODEL}, "debate": {**CELLS[0]["debate"], "decision": "Picky"}}
     found = forecast(load(table, registry=Registry(classes=[Picky])))
-    assert "not known beforehand: a trial without a model failed: " in found.text
+    assert "not known beforehand: a trial without a model failed, as the run may: " in found.text
     assert "a word too many" in found.text
 
 

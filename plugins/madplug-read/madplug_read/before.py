@@ -69,7 +69,7 @@ def _on_record(resolved: ResolvedStudy, study: Reader, paid: Mapping[str, float]
         more = f" and {count(len(found) - 1, 'more difference')}" if found[1:] else ""
         yield there.format("")
         yield (f"warning: they were run with other settings ({found[0]}{more}), so that run refuses: it takes another "
-               "directory, with --output, or another name for a changed cell")
+               "directory, with --output, or, if only a cell changed, another name for it")
         return
     left, changed = _left(resolved, done)
     yield there.format("" if left is None else f", {left:,} left to run")

@@ -205,7 +205,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     alone = [c["cell"] for c in measured if compared and c["cell"] not in compared]
     if alone:
         yield "alone", ("compared with no baseline, since no cell has the same models and questions: "
-                        f"{', '.join(alone)}; --baseline CELL compares across models")
+                        f"{', '.join(alone)}; --baseline CELL, or FACTOR=LEVEL, compares across models")
 
 
 def _debates(found: Sequence[tuple[int, Mapping[str, Any]]]) -> str:
