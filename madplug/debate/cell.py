@@ -147,10 +147,17 @@ class Cell(CellFacts):
                     models=len(set(self.models)), all_turns=sum(turns))
         return replace(plan, per_turn=self._per_turn("", lambda one: one.calls(plan)))
 
-    def _per_turn(self, move: str, of: Count) -> int:
-        """The most in a turn with this move; "": with any."""
-        able = (s.style for s in self.styles if not move or any(move in moves for moves in moves_of(s.style)))
+    def _per_turn(self, move: str, of: Count, agent: int | None = None) -> int:
+        """The most in a turn with this move; "": with any. agent: whose styles are named by ids, if they are."""
+        able = (s.style for s in self.styles if (not move or any(move in moves for moves in moves_of(s.style)))
+                and (agent is None or s.only is None or agent in s.only))
         return max((_each(style, of) for style in able), default=0)
+
+    def _in_turns(self, n: int, move: str, of: Count) -> int:
+        """The most in n turns with this move; of as many turns as there are agents, each has one."""
+        if n % self.wanted or any(not isinstance(one, int) for s in self.styles for one in s.only or ()):
+            return n * self._per_turn(move, of)
+        return n // self.wanted * sum(self._per_turn(move, of, id) for id in range(self.wanted))
 
     @property
     def chooses_samples(self) -> bool:
@@ -175,7 +182,7 @@ class Cell(CellFacts):
         plan = self.plan
         further = sum(phase.further_rounds(plan) for phase in self.phases)
         turns = (self.turns.by_move(self.wanted, n) for n in range(1, plan.rounds + further + 1))
-        styles = sum(n * self._per_turn(move, of) for moves in turns for move, n in moves.items())
+        styles = sum(self._in_turns(n, move, of) for moves in turns for move, n in moves.items())
         personas = [_each(g, of) for g in self.personas]
         more = self.wanted - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
         counted = [c for own in (*self.personas, *(s.style for s in self.styles)) for c in (own, *nested_in(own))]

@@ -262,6 +262,15 @@ def test_a_decision_that_may_ask_a_model_needs_none_where_no_agent_does(write, t
     assert load(write(text), settings).plan.cells[0].worst_calls() == 3
 
 
+@pytest.mark.parametrize(("whom", "calls"), [("[0]", 10 + 1 + 1), ("[0, 2]", 10 + 1 + 10), ("'judge'", 3 * 10)])
+def test_the_calls_of_styles_that_are_for_agents_by_id_are_counted_for_these(write, tmp_path, whom, calls):
+    (tmp_path / "mine.py").write_text("from madplug_testing import PlainStyle\n"
+                                      "class Dear(PlainStyle):\n    def calls(self, plan):\n        return 10\n")
+    settings = [f"debate.styles=[{{use = './mine.py:Dear', for = {whom}}}, 'kit.plain']", "debate.agents=3"]
+    cell = load(write(RUN), [*settings, "debate.rounds=2"]).plan.cells[0]
+    assert cell.worst_calls() == 2 * calls
+
+
 def test_an_iterator_is_no_value_of_a_run_file(write):
     with pytest.raises(UserError, match="cannot be used in a run file; give a list"):
         load(write(), {"debate.models": (name for name in "m")})
