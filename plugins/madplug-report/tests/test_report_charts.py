@@ -150,8 +150,10 @@ def test_costs_of_another_metric_are_called_by_its_name(study, kit):
 @pytest.mark.parametrize(("costs", "more", "shown"), [
     (COSTS, ", of which the settings are said, too", {str(i) for i in range(1, 8)}),
     (COSTS | {"memory": (12, 1153)}, "", {"calls per debate"}),
-    ({f"c{i}": (6, 100 * 2**i) for i in range(5)}, "", {"100", "200", "500", "1,000"})],
-    ids=["numbers where names would cover something", "calls that differ", "a logarithm if it spreads the costs"])
+    ({f"c{i}": (6, 100 * 2**i) for i in range(5)}, "", {"100", "200", "500", "1,000"}),
+    ({f"c{i}": (3**i, 222 * 4**i) for i in range(5)}, "", {"300", "1,000", "3,000", "10,000", "30,000"})],
+    ids=["numbers where names would cover something", "calls that differ", "a logarithm if it spreads the costs",
+         "fewer numbers over a wide range"])
 def test_costs_are_drawn_so_that_they_can_be_told_apart(cost, costs, more, shown):
     chart, texts = cost(costs, more)
     assert shown <= {*texts, *(["calls per debate"] if "calls per debate" in chart.svg else [])}
@@ -404,6 +406,8 @@ def test_each_curve_of_independent_samples_has_a_colour_of_its_own_and_the_name_
     curves = [line for line in axes.get_lines() if str(line.get_label()).endswith(", 1 to all samples")]
     assert [str(line.get_label()).removesuffix(", 1 to all samples")[:8] for line in curves] == [
         "small", "large", "thinking", "W" * 8]
+    rows = [(row["tokens"], row["mean"]) for row in chart.rows if row["cell"] == "large, 1 to all samples"]
+    assert rows == [pytest.approx(point) for point in zip(*curves[1].get_data(), strict=True)]
     looks = [(line.get_color(), line.get_linestyle()) for line in curves]
     assert len(set(looks)) == len({line.get_color() for line in curves}) + 1 == 4
     assert COLOURS["blue"][0] not in {shade for shade, _ in looks}, "which is of cells"

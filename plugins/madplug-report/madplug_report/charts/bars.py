@@ -42,7 +42,8 @@ def accuracy(report: Mapping[str, Any]) -> Chart | None:
     title = "Accuracy with intervals" if judged else f"{metric} with intervals"
     return sheet.chart("accuracy", title,
                        "The interval says how far the mean would move with other samples of the same kind.",
-                       [{"cell": c["label"], **spread(f)} for c in cells if (f := score(c))])
+                       [{"cell": c["label"], **spread(f), **{f"repeat {k}": x for k, x in enumerate(f["per_repeat"])}}
+                        for c in cells if (f := score(c))])
 
 
 def _means(axes: Axes, found: Sequence[Mapping[str, Any]]) -> None:

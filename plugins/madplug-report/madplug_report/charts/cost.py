@@ -69,9 +69,11 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     what = "Accuracy" if "accuracy" in report["metric"] else report["metric"]
     return sheet.chart("cost", f"{what} against {' and '.join(costs)}",
                        f"On the front no cell on the same questions is as good for less.{luck}{some}{curve}{same}",
-                       [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
-                         "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
-                        for c in cells if (f := score(c))])
+                       [*({"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
+                           "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
+                          for c in cells if (f := score(c))),
+                        *({"cell": text, "mean": mean, **{cost: _share(c, cost, samples) for cost in costs}}
+                          for text, c in _curves(report, cells) for samples, mean in c["vote_of_first"])])
 
 
 def _sheet(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], costs: Sequence[str],
@@ -170,9 +172,14 @@ def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, *, first: 
 
 def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, text: str, k: int) -> None:
     curve = cell["vote_of_first"]
-    x = [cell[cost] * samples / curve[-1][0] for samples, _ in curve]
+    x = [_share(cell, cost, samples) for samples, _ in curve]
     axes.plot(x, [accuracy for _, accuracy in curve], color=colour(CURVES[k % len(CURVES)]), lw=1.4, marker=".", ms=5,
               ls=DASHES[k // len(CURVES) % len(DASHES)], zorder=2, label=text)
+
+
+def _share(cell: Mapping[str, Any], cost: str, samples: float) -> float:
+    """What so many of a cell's samples cost: their share of all of them."""
+    return float(cell[cost] * samples / cell["vote_of_first"][-1][0])
 
 
 def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point], *, clear: bool) -> int:

@@ -141,9 +141,11 @@ def label_rows(axes: Axes, at: Iterable[float], texts: Sequence[str]) -> None:
 
 
 def logarithmic(axes: Axes) -> None:
-    """A logarithmic x axis whose numbers are written out."""
+    """A logarithmic x axis whose numbers are written out, the fewer the wider its range is."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_xlim()
+    subs = (1, 2, 5) if high < 60 * low else (1, 3) if high < 3000 * low else (1,)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_major_formatter(in_full())
     axes.xaxis.set_minor_formatter(NullFormatter())
 
