@@ -300,7 +300,7 @@ def test_methods_that_have_to_be_named_together_from_a_clone_are_told():
         other["name"] for other in projects} for one in projects}
     at_hand = set(re.findall(r"plugins/(madplug-[\w-]+)", (ROOT / "requirements-standard.txt").read_text()))
     guide = (ROOT / "docs/which-method.md").read_text()
-    told = guide.partition("have to be named together")[2].partition(". ")[0]
+    told = " ".join(guide.split()).partition("have to be named together")[2].partition(". ")[0]
     for method in {f"madplug-{name}" for name in re.findall(r"^\| `(\w+)\.", guide, re.MULTILINE)} - at_hand:
         for other in needs[method] - at_hand:
             one, its = (f"`{name.removeprefix('madplug-')}`" for name in (method, other))

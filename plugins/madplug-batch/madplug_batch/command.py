@@ -31,22 +31,22 @@ def add_options(run: click.Command) -> None:
 
     def run_batched(batch: bool, detach: bool, **given: Any) -> Any:
         if batch or detach:
-            given["settings"] = (*given["settings"], *_settings(detach, given["file"], given["settings"]))
+            given["settings"] = (*_executor(given["file"], given["settings"]), *given["settings"],
+                                 f"execution.detach={str(detach).lower()}")
         return original(**given)
 
     run.callback = run_batched
 
 
-def _settings(detach: bool, file: Path, settings: tuple[str, ...]) -> list[str]:
-    """What to set for these options. file, settings: may name the executor already, with its options."""
+def _executor(file: Path, settings: tuple[str, ...]) -> list[str]:
+    """The executor as a setting, unless the file or a setting names it; before its options, which it would replace."""
     from madplug.study import read
 
     table = read(file, settings).get("execution")
     use = table.get("use") if isinstance(table, dict) else table
     if use not in (None, "batch.rounds", "rounds"):
         raise UserError(f"--batch: the run file's [execution] is {use}; name batch.rounds there")
-    first = [] if isinstance(table, dict) else ["execution={use = \"batch.rounds\"}"]
-    return [*first, f"execution.detach={str(detach).lower()}"]
+    return [] if isinstance(table, dict) and "use" in table else ["execution.use=batch.rounds"]
 
 
 @click.group()

@@ -289,3 +289,5 @@ def test_check_says_how_many_batches_follow_one_another_and_refuses_many_and_wha
     assert "up to 2 batches one after the other" in said
     assert "model 'm': samples_per_request = 8 is about single requests" in said
     assert "set execution.max_steps = 13" in study.said(*words, "debate.rounds=13", status=2)
+    refused = study.said("run", "s.toml", "--batch", "--set", "execution.max_steps=1", status=2)
+    assert "set execution.max_steps = 2" in refused

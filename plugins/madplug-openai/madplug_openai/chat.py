@@ -227,8 +227,11 @@ class Chat(Model):
             advice = f"; no key was sent, because the variable {self.options.api_key_env} is not set"
         elif 300 <= status < 400:
             advice = "; the address in base_url leads elsewhere: name the final one"
-        elif status in (400, 422) and "max_completion_tokens" in str(error):
+        elif status in (400, 422) and "max_completion_tokens" in str(error) \
+                and self.options.max_tokens_field != "max_completion_tokens":
             advice = "; set max_tokens_field = \"max_completion_tokens\""
+        elif status == 404 and "/v1" not in f"{self.options.base_url}{error}" and self.options.model not in str(error):
+            advice = " (is base_url right? Most end in /v1)"
         elif status in (400, 422) and "response_format" in str(error):
             advice = "; set structured = \"none\" if the endpoint has no JSON schemas"
         return type(error)(f"{error}{advice}") if advice else error

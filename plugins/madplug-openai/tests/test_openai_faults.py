@@ -16,7 +16,7 @@ from madplug import (
     Usage,
 )
 from madplug_openai.keys import presentable
-from madplug_testing.endpoint import completion
+from madplug_testing.endpoint import completion, running_endpoint
 
 KINDS = {
     RefusedError: "400 413 422 context filter flagged filter_in_200",
@@ -95,6 +95,13 @@ def test_a_refusal_says_what_the_user_can_do_about_it(outcome, monkeypatch, said
     assert type(error) is kind
     assert shown in str(error)
     assert "req_" not in str(error)
+
+
+@pytest.mark.parametrize(("message", "told"), [("File Not Found", True), ("The model `m` does not exist", False)])
+def test_a_404_at_an_address_without_v1_asks_whether_it_is_right_unless_the_model_is_named(ask, message, told):
+    with running_endpoint(lambda asked: {"error": {"message": message, "code": 404}}) as endpoint:
+        error, = ask(endpoint.url.removesuffix("/v1"), model="m")
+    assert str(error).endswith("(is base_url right? Most end in /v1)") is told
 
 
 def test_an_endpoints_message_cannot_reach_the_terminal(outcome):

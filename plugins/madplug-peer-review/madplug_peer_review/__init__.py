@@ -90,8 +90,9 @@ class Stages(TurnOrder):
 
     def warn(self, cell: CellFacts) -> Iterable[str]:
         """Reviews that nobody reads are paid for in vain."""
-        if cell.rounds == 2:
-            yield "the debate ends with the reviews, and nobody revises an answer; debate.rounds = 3"
+        if cell.rounds < 3:
+            end = "the reviews, and nobody revises an answer" if cell.rounds == 2 else "answers that nobody reviews"
+            yield f"the debate ends with {end}; debate.rounds = 3"
 
 
 def reviewing(agent: Agent, author: Agent) -> Turn:

@@ -232,8 +232,8 @@ async def _conclude(folders: Sequence[Path], folder: Path, output: Path, facts: 
            if isinstance(cell.get("figures"), dict) for name in cell["figures"]}
     remarks = [different] if different is not None else []
     if left:
-        remarks.append(f"{count(left, 'debate')} not run yet; finish the shards and merge them again, or run the same "
-                       f"run file with --output {output}")
+        remarks.append(f"{count(left, 'debate')} not run yet; finish the shards and merge them into a new directory, "
+                       f"or run the same run file with --output {output}")
     return Merged(summary, left, remarks, sorted(own))
 
 
