@@ -98,7 +98,8 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
     if output_file:
         write(folder, output_file)
     if named and result.summary["ending"] == "limit":
-        click.echo(f"{paid(folder)}; the same command with a higher limit goes on from there", err=True)
+        where = f"--output {folder} in place of --again and " if council["again"] else ""
+        click.echo(f"{paid(folder)}; the same command with {where}a higher limit goes on from there", err=True)
     sys.exit(status)
 
 

@@ -92,7 +92,8 @@ class Asked:
     @property
     def id(self) -> str:
         """The name of its directory: the beginning of the question, and a digest of all that matters to the answer."""
-        told = to_json({**replace(self, max_usd=None, max_seconds=None).table, "settings": self.settings})
+        own = [text for text in self.settings if not text.startswith("limits.")]
+        told = to_json({**replace(self, max_usd=None, max_seconds=None).table, "settings": own})
         words = re.sub(r"\W+", "-", self.question.lower()).strip("-")[:40].strip("-")
         return f"{words or 'question'}-{blake2b(told.encode(), digest_size=5).hexdigest()}"
 
@@ -219,9 +220,10 @@ def named_council(name: str, registry: Registry, environ: Mapping[str, str] = os
         found = detected(registry, environ)
         if not found:
             wanted = "; ".join(f"{key}, madplug-{model.partition(':')[0]}" for key, model in KEYS.items())
+            less = "" if embedded(registry) else ": pip install 'madplug-llamacpp[qwen-0-5b]'"
             raise UserError(f"--council auto: no key of a provider is set, or its plugin is not installed ({wanted}), "
                             f"and no local server answers ({', '.join(SERVERS.values())}); name seats with --seat "
-                            "NAME=MODEL, or ask the embedded model with --council embedded")
+                            f"NAME=MODEL, or ask the embedded model with --council embedded{less}")
         return council_of(registry, found)
     known = {**embedded(registry), **councils(environ)}
     if name == "embedded" and name not in known:

@@ -66,8 +66,9 @@ def model_table(registry: Registry, name: str, flag: str = "--model ") -> dict[s
     offers = [offer for offer in registry.of_plugin(plugin) if offer.kind == "model"]
     if not offers:
         known = dict.fromkeys(offer.name.partition(".")[0] for offer in registry.offers("model"))
-        raise UserError(f"{flag}{name}: no installed plugin '{plugin}' offers a model"
-                        f"{nearest(plugin, known) or f'; pip install madplug-{plugin}'}")
+        other = (f"; for models at an OpenAI-compatible endpoint write {flag}openai:{model}, for other providers "
+                 f"{flag}litellm:{plugin}/{model}")
+        raise UserError(f"{flag}{name}: no installed plugin '{plugin}' offers a model{nearest(plugin, known)}{other}")
     for offer in offers:
         if option := next((o for o in _NAMES if o in offer.component.Options.model_fields), None):
             return {"use": offer.name, option: model}

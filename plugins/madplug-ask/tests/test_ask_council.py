@@ -108,6 +108,16 @@ def test_nothing_is_asked_in_a_dry_run_and_nothing_paid_is_lost_where_it_cannot_
     assert "madplug: --export gone/out.md: cannot be written: No such file" in stderr
 
 
+def test_a_question_that_a_limit_ended_goes_on_with_a_higher_one(ask, endpoint):
+    said = ask("--council", "three", "--set", "limits.calls=2")[2]
+    assert "the same command with a higher limit goes on from there" in said
+    assert ask("--council", "three", "--set", "limits.calls=20")[1] == "Go north.\n"
+    assert len(endpoint.endpoint.seen) == 7
+    said = ask("--council", "three", "--again", "--set", "limits.calls=2")[2]
+    assert "--output runs/ask/which-way" in said
+    assert "in place of --again and a higher limit" in said
+
+
 @pytest.mark.parametrize("calls", [1, 4, 6])
 def test_a_killed_question_goes_on_and_pays_for_no_answered_call_again(ask, endpoint, calls):
     process = subprocess.Popen([sys.executable, "-m", "madplug", "ask", QUESTION, "--council", "three"])
@@ -163,7 +173,8 @@ def test_the_chair_of_a_council_is_left_out_where_another_method_has_none(ask, e
     (("--council", "auto"), "no key of a provider is set"),
     (("--seat", "small=openai:x", "--seat", "big=openai:y", "--chair", "smal"), "did you mean 'small'?"),
     (("--council", "three", "--chair", "a", "--use", "council.ranked"), "--chair a: council.ranked has no chair"),
-    (("--seat", "a=nothing:x"), "--seat a=nothing:x: no installed plugin 'nothing'"),
+    (("--seat", "a=nothing:x"), "--seat a=nothing:x: no installed plugin 'nothing' offers a model; for "
+     "models at an OpenAI-compatible endpoint write --seat a=openai:x, for other providers --seat a=litellm:nothing/x"),
     (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
     (("--seat", "a b=openai:x"), "a seat's name has letters"),
     (("--council", "one", "--follow", "whch-way"), "did you mean 'which-way'?; madplug status runs/ask lists them")])

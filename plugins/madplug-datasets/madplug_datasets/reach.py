@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from typing import Any
@@ -84,7 +83,9 @@ def refusal(name: str, revision: str | None, error: Exception) -> UserError:
 
 def gated(name: str) -> UserError:
     """The error for a data set whose terms must be accepted first."""
-    has = "the token in use has no access yet" if os.environ.get("HF_TOKEN") else "there is no token"
+    from huggingface_hub import get_token
+
+    has = "the token in use has no access yet" if get_token() else "there is no token"
     return problem("dataset", f"'{name}' is gated, and {has}: accept its terms on the hub's page of the data set, "
                               "set HF_TOKEN to a token of that account, or read local rows with path")
 

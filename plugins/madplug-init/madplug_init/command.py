@@ -129,12 +129,12 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
         click.echo(f"wrote {mine.name}: put your questions there")
     click.echo(f"wrote {output}: next, madplug check {output}")
     if guessed:
-        click.echo(f"guessed that {_table(guessed)}; --column PART=COLUMN says otherwise")
+        click.echo(f"guessed that {_table(guessed)}; edit `columns` there if that is wrong")
     for note in (note for note in notes if note.startswith("warning: dataset")):
         click.echo(safe(note))
     if answers != FORMATS[0]:
         click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are named "
-                   "with --column choices=A,B,C")
+                   "there, columns = {choices = [\"A\", \"B\", \"C\"]}")
 
 
 def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:

@@ -39,7 +39,7 @@ def test_every_method_that_is_offered_gives_a_run_file_that_check_accepts_or_is_
 def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answers):
     Path("mine.csv").write_text(f"question,reference\nWhat?,{reference}\n")
     told = said("init", "--questions", "mine.csv", "--base-url", "http://127.0.0.1:9/v1")
-    assert f"read by answers.{answers}; columns that have them are named with --column" in told
+    assert f"read by answers.{answers}; columns that have them are named there" in told
     assert f'use = "answers.{answers}"' in Path("study.toml").read_text()
     assert "already exists" in said("init", status=2)
     Path("bad.csv").write_text("question,is\nWhat?,4\n")

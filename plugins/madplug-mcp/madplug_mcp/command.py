@@ -61,7 +61,11 @@ def mcp(council: str | None, base: Path | None, settings: tuple[str, ...], http:
     from madplug_mcp.server import Settings, server_of
 
     if install:
+        limits = {"max-usd": max_usd, "max-usd-day": max_usd_day, "confirm-usd": confirm_usd}
         words = [*([f"--council={council}"] if council else []), *(["--client-seat"] if client_seat else []),
+                 *(["--read-only"] if read_only else []), *(f"--set={text}" for text in settings),
+                 *(f"--{name}={most:g}" for name, most in limits.items() if most is not None),
+                 *([f"--allow-dir={allow_dir.absolute()}"] if allow_dir else []),
                  f"--base={(base or FOLDER).absolute()}"]
         click.echo(f"added to {write_installation(install, words)}" if writes else installation(install, words))
         return

@@ -19,7 +19,8 @@ def _refused(name: str, instead: str, **more: Any) -> click.Option:
     return click.Option([name], hidden=True, expose_value=False, callback=refuse, **more)
 
 
-refused = [_refused("--dry-run", "madplug check FILE", is_flag=True), _refused("--limit", "--set dataset.limit=3")]
+refused = [_refused("--dry-run", "madplug check FILE", is_flag=True), _refused(
+    "--limit", "--set dataset.limit=3, or dataset.size=3 where questions are generated")]
 watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple=True,
                      help="Show every message as it is recorded: --observe read.watch.")
 

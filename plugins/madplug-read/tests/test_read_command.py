@@ -217,7 +217,8 @@ def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words,
 
 @pytest.mark.parametrize(("words", "said"), [
     (["--dry-run"], "run: no option '--dry-run'; use madplug check FILE"),
-    (["--limit", "3"], "run: no option '--limit'; use --set dataset.limit=3")])
+    (["--limit", "3"], "run: no option '--limit'; use --set dataset.limit=3, or dataset.size=3 where questions are "
+     "generated")])
 def test_run_says_what_it_has_instead_of_options_of_other_programs(program, words, said):
     assert said in program("run", "study.toml", *words, status=2).stderr
 

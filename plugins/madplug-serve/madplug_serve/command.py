@@ -56,8 +56,8 @@ def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool,
     made = "" if no_key or os.environ.get(key_env) else key_env
     if not _is_loopback(host):
         click.echo(f"warning: requests to {host} are not encrypted; put a proxy with TLS in front", err=True)
-    for name in () if quiet else left_out:
-        click.echo(f"cell '{name}' is matched to the debates of another cell and is not served", err=True)
+    for text in () if quiet else left_out:
+        click.echo(text, err=True)
     sys.exit(serve_study(resolved, folder, Address(host, port, key, template, timeout, made), quiet=quiet))
 
 

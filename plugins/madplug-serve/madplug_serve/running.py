@@ -57,10 +57,10 @@ class Address:
 
 
 def resolve_served(path: Path, settings: Sequence[str] = ()) -> tuple[ResolvedStudy, list[str]]:
-    """The study of a run file, with the conversations of clients in the place of its data, and which cells it leaves
-    out: those that are matched to another cell's debate of the same sample.
+    """The study of a run file, with the conversations of clients in the place of its data, and a sentence on each thing
+    that it leaves out: cells that are matched to another one's debate of the same sample, `repeats`, `[execution]`.
 
-    `repeats` and `[execution]` have no meaning there; observers and limits apply. Raises `UserError`.
+    Observers and limits apply. Raises `UserError`.
     """
     registry = Registry()
     table = read(path, settings)
@@ -78,7 +78,11 @@ def resolve_served(path: Path, settings: Sequence[str] = ()) -> tuple[ResolvedSt
     served.plan = replace(served.plan, limits=named.plan.limits, observers=named.plan.observers)
     for cell in served.plan.cells:
         cell.settings = own[cell.slug]  # an expanded cell has every one
-    return served, [cell.slug for cell in named.plan.cells if cell.match]
+    left_out = [f"cell '{cell.slug}' is matched to the debates of another cell and is not served"
+                for cell in named.plan.cells if cell.match]
+    if named.plan.repeats > 1 or named.plan.executor:
+        left_out.append("repeats and [execution] are left out: a request is one debate, in this process")
+    return served, left_out
 
 
 def serve_study(resolved: ResolvedStudy, folder: Path, address: Address, *, quiet: bool = False) -> int:

@@ -245,7 +245,7 @@ def test_the_served_study_is_not_the_one_that_was_run(tmp_path):
     file = tmp_path / "x.toml"
     file.write_text('repeats = 4\ndataset = {use = "puzzles.ordering"}\n' + PLAIN.partition("\n")[2])
     (served, left_out), run = resolve_served(file), load(file)
-    assert left_out == []
+    assert left_out == ["repeats and [execution] are left out: a request is one debate, in this process"]
     assert served.identity != run.identity
     [cell] = served.plan.cells
     assert cell.dataset.full_name == "serve.conversations"
@@ -260,9 +260,10 @@ def test_a_served_cell_is_told_by_what_it_changes_and_a_matched_one_is_left_out(
     file = tmp_path / "x.toml"
     file.write_text(PLAIN + '[[cells]]\nname = "two"\ndebate.rounds = 2\n[[cells]]\nname = "votes"\n'
                     'debate.paradigm = "baselines.self_consistency"\nmatch.cell = "two"\n')
-    served, left_out = resolve_served(file)
+    served, left_out = resolve_served(file, ["repeats=3"])
     assert [(cell.slug, cell.settings) for cell in served.plan.cells] == [("two", {"debate.rounds": 2})]
-    assert left_out == ["votes"]
+    assert [text.partition(" ")[0] for text in left_out] == ["cell", "repeats"]
+    assert "'votes' is matched" in left_out[0]
 
 
 def test_a_changed_cell_is_refused_also_if_it_came_later(two_cells, serve, tmp_path):

@@ -42,6 +42,8 @@ def view(folders: tuple[Path, ...], asks: bool, host: str, port: int, no_browser
     from madplug_view.studies import open_studies
 
     if asks:
+        if output is not None or cells or samples:
+            raise UserError("--export, --cell and --sample: go with studies, not with --ask")
         ask(folders, host, port, browser=not no_browser)
         return
     if not folders:

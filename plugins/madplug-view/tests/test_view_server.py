@@ -307,6 +307,7 @@ def test_the_command_exports_a_cell(program, folder, tmp_path):
     done = program("view", folder, "--export", tmp_path / "page.html", "--cell", "plain", status=0)
     assert done.stdout.startswith("5 debates in ")
     assert "--export" in program("view", folder, "--cell", "plain", status=2).stderr
+    assert "go with studies, not with --ask" in program("view", "--ask", "--export", "page.html", status=2).stderr
     odd = program("view", folder, "--export", tmp_path / "page.html", "--cell", "plain", "--cell", "plane", status=2)
     assert "--cell: there is no cell 'plane'; did you mean 'plain'?" in odd.stderr
 
