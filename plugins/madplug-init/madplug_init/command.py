@@ -20,8 +20,8 @@ METHOD = "som.debate"
 FORMATS = ("answers.choice", "answers.number", "answers.yesno", "answers.text")
 """Answer formats from the strictest: the first that fits the rows is written."""
 QUESTIONS = (
-    {"question": "Which planet is the smallest?", "choices": ["Venus", "Mercury", "Mars"], "reference": "Mercury"},
-    {"question": "Which of these is a prime number?", "choices": ["21", "27", "29"], "reference": "29"})
+    {"question": "Which planet is the smallest?", "choices": ["Venus", "Mercury"], "reference": "Mercury"},
+    {"question": "Which of these is a prime number?", "choices": ["27", "29"], "reference": "29"})
 """What the file of questions has until it has yours."""
 CALLED = {"question": r"question|prompt|input|problem|query|frage",
           "reference": r"reference|(correct[ _]?)?answer|answer[ _]?key|correct|label|target|gold([ _]?label)?|antwort",
@@ -140,7 +140,8 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
 def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:
     """Write the first run file that `check` accepts: its answer format, and what `check` notes about it.
 
-    Raises `UserError` of the one that is nearest: with the fewest problems, such as rows that do not fit.
+    Raises `UserError` of the one that is nearest: with the fewest problems, such as rows that do not fit, and none
+    with a number of agents that nobody asked for.
     """
     refused: list[UserError] = []
     for agents, answers in product(("# ", ""), FORMATS):  # agents only where the method has no default
@@ -152,7 +153,7 @@ def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:
         except UserError as error:
             refused.append(error)
             output.unlink()
-    raise min(refused, key=lambda error: len(error.problems))
+    raise min(refused, key=lambda error: ("debate.agents: is" in str(error.problems[0]), len(error.problems)))
 
 
 def _column(text: str) -> tuple[str, str | list[str]]:

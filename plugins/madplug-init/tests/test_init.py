@@ -35,6 +35,16 @@ def test_every_method_that_is_offered_gives_a_run_file_that_check_accepts_or_is_
     assert {"som.debate", "baselines.self_consistency"} <= set(written)
 
 
+def test_a_method_that_does_not_fit_says_so_of_the_rows_and_not_of_agents_that_nobody_named():
+    if not any(component["name"] == "oversight.naive" for component in madplug.list_components("paradigm")):
+        pytest.skip("madplug-oversight is not installed")
+    Path("mine.csv").write_text("question,A,B,C,reference\nWhat?,this,that,none,B\n")
+    refused = said("init", "oversight.naive", "--questions", "mine.csv", status=2)
+    assert "'row-1' does not fit oversight.judge of cell 'debate': it has 3 choices" in refused
+    assert "debate.agents" not in refused
+    assert "put your questions there" in said("init", "oversight.naive")
+
+
 @pytest.mark.parametrize(("reference", "answers"), [("4", "number"), ("yes", "yesno"), ("Oslo", "text")])
 def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answers):
     Path("mine.csv").write_text(f"question,reference\nWhat?,{reference}\n")
