@@ -11,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug import Component, DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, nearest_or_all
+from madplug import Component, DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, count, nearest_or_all
 from madplug.store import Reader
 from madplug.study import Registry, Resolver, confirm, dotted, overlay, read
 from madplug_redecide.following import follow
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from madplug.study import CellSetup, DebateState, ResolvedStudy
 
 Table = dict[str, Any]
+ORACLE = Problem("oracle", "belongs to the study that was run: run its run file with oracle = true and --output into "
+                 "another directory, where reuse = [\"DIR\"] pays for no call twice, and decide the debates there")
+_SPOKEN = re.compile(r"debate\.(agents|casting|paradigm|personas|styles|turns)\b")
 
 
 def recorded_table(folder: Path, *, yes: bool = False) -> Table:
@@ -48,11 +51,10 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
     that they are matched to. there: the names of cells that are decided in any case. phases: False leaves them out.
     components: classes of a Python session that it may name. yes: see `recorded_table`.
     """
-    if asked := [Problem(f"--set {key}", "recorded debates are decided again with their own questions and seed")
-                 for change in changes for key in change if key in ("dataset", "repeats", "seed")]:
-        raise UserError(asked)
     table, registry = recorded_table(folder, yes=yes), Registry(classes=components)
     table["cells"] = chosen(table["cells"], patterns, there)
+    if asked := list(_past(changes, table["cells"])):
+        raise UserError(asked)
     table["name"] = name or table["name"]
     for i, cell in enumerate(table["cells"]):
         cell.pop("dataset", None)
@@ -64,13 +66,31 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
     try:
         return Resolver(table, folder, registry, recorded=True).resolve()
     except UserError as error:
-        names = {name for problem in error.problems for name in _models_of(table)
+        changed = {name for change in changes for name in change.get("models", ())}  # what is wrong there is the user's
+        names = {name for problem in error.problems for name in _models_of(table) - changed
                  if re.search(rf"models\.{re.escape(name)}(?![\w-])", problem.place)}
         if not names or any("models." not in problem.place for problem in error.problems):
-            raise UserError([*error.problems, *way_out(error.problems, table["cells"])]) from None
+            told = [ORACLE] if any("oracle = true" in problem.message for problem in error.problems) else []
+            raise UserError([*error.problems, *told, *way_out(error.problems, table["cells"])]) from None
         for cell in table["cells"]:
             cell["models"] |= {name: {"use": "redecide.absent"} for name in names & cell.get("models", {}).keys()}
         return Resolver(table, folder, registry, recorded=True).resolve()
+
+
+def _past(changes: Sequence[Mapping[str, Any]], cells: Sequence[Table]) -> Iterator[Problem]:
+    """Changes that recorded debates cannot follow: of what was asked, who spoke, and in which turns."""
+    fewest, cell = min((cell["debate"].get("rounds", 1), cell["name"]) for cell in cells)
+    for key, value in (pair for change in changes for pair in dotted(change)):
+        if (first := key.partition(".")[0]) in ("dataset", "repeats", "seed"):
+            yield Problem(f"--set {first}", "recorded debates are decided again with their own questions and seed")
+        elif key == "oracle":
+            yield ORACLE
+        elif key == "debate.rounds" and isinstance(value, int) and value > fewest:
+            yield Problem(f"--set {key}", f"recorded debates of cell '{cell}' end after {count(fewest, 'round')}; "
+                          "fewer can be decided, and --cell chooses cells")
+        elif _SPOKEN.match(key):
+            yield Problem(f"--set {key}", "recorded debates keep what was said, and by whom; another decision, fewer "
+                          "rounds, phases and metrics can be set")
 
 
 def way_out(problems: Sequence[Problem], cells: Sequence[Table]) -> Iterator[Problem]:

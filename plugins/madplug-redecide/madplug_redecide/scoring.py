@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug import Component, UserError
+from madplug import Component, Problem, UserError
 from madplug.study import Registry, Resolver
 from madplug_redecide.deciding import absolute, file_of, recorded_table
 
@@ -33,7 +33,14 @@ def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
     names = {_full_name(slot["use"], registry) for slot in slots if isinstance(slot.get("use"), str)}
     for cell in table["cells"]:
         cell["metrics"] = _with(cell.get("metrics", []), slots, registry)
-    resolved = Resolver(table, folder, registry, recorded=True).resolve()
+    try:
+        resolved = Resolver(table, folder, registry, recorded=True).resolve()
+    except UserError as error:
+        if slots and any("there is no [models." in problem.message for problem in error.problems):
+            error = UserError([*error.problems, Problem("", (
+                "a metric goes into the run file together with the model that it asks; `madplug run` then scores the "
+                "debates on record too"))])
+        raise error from None
     scores = {score: metric.full_name for cell in resolved.plan.cells for score, metric in cell.metrics.items()}
     return resolved, frozenset(score for score, name in scores.items() if not names or name in names)
 

@@ -28,6 +28,12 @@ class Judge(DecisionProtocol):
     async def at_end(self, debate):
         return Decision((await debate.ask("who is right?", purpose="judge")).text)
 
+class Peek(DecisionProtocol):
+    '''Knows what is right.'''
+    needs = frozenset({"references"})
+    def at_end(self, debate):
+        return Decision(debate.references[0])
+
 class Graded(Metric):
     '''Asks a model.'''
     def calls(self, plan):
@@ -149,6 +155,14 @@ def test_classes_of_a_python_session_decide_and_score_recorded_debates(program, 
     (("decide", "--set", "debat.rounds=2", "--output", "again"), "did you mean 'debate'?"),
     (("decide", "--set", "dataset.limit=2", "--set", "seed=3", "--output", "again"),
      "--set dataset: recorded debates are decided again with their own questions and seed\nmadplug: --set seed: "),
+    (("decide", "--set", "debate.agents=7", "--set", "debate.rounds=9", "--output", "again"),
+     "--set debate.agents: recorded debates keep what was said, and by whom; another decision, fewer rounds, phases "
+     "and metrics can be set\nmadplug: --set debate.rounds: recorded debates of cell 'main' end after 2 rounds"),
+    (("decide", "--set", "models.m.latensy=3", "--output", "again"), "did you mean 'latency'?"),
+    (("decide", "--set", "oracle=true", "--output", "again"), "madplug: oracle: belongs to the study that was run"),
+    (("decide", "--decision", "./mine.py:Peek", "--output", "again"), "madplug: oracle: belongs to the study that was"),
+    (("rescore", "--metric", '{use = "qa.graded", model = "judge"}'),
+     "there is no [models.judge]; there is only m\nmadplug: a metric goes into the run file together with the model"),
     (("decide", "--cell", "other", "--output", "again"), "no cell has such a name"),
     (("decide", "--output", "runs/study"), "is the study itself"),
     (("rescore", "--metric", "kit.rihgt"), "did you mean 'kit.right'?"),
@@ -157,6 +171,14 @@ def test_classes_of_a_python_session_decide_and_score_recorded_debates(program, 
 def test_mistakes_on_the_command_line_are_named(program, write, words, text):
     program("run", write())
     assert text in program(words[0], "runs/study", *words[1:], status=2).stderr
+
+
+def test_a_decision_that_knows_what_is_right_decides_a_study_whose_run_file_allows_it(program, write, tmp_path):
+    program("run", write(), *LEDGER, status=0)
+    calls = paid(tmp_path)
+    program("run", write(), "--set", "oracle=true", "--set", 'reuse=["runs/study"]', "--output", "runs/told", status=0)
+    program("decide", "runs/told", "--decision", "./mine.py:Peek", "--output", "again", status=0)
+    assert (paid(tmp_path), summary(tmp_path, "../again")["cells"][0]["metrics"]["kit.right"]["mean"]) == (calls, 1.0)
 
 
 def test_what_is_not_decided_again_is_told_and_cells_decided_alike_are_not(program, write):
