@@ -36,6 +36,11 @@ def _weights(message: Message) -> Mapping[str, float]:
     return weights
 
 
+def has_ratings(messages: Sequence[Message]) -> bool:
+    """Whether any author rated others."""
+    return any(map(_weights, messages))
+
+
 def scores(messages: Sequence[Message], key: str | None) -> dict[int, float]:
     """The importance of each agent, summed over the rounds."""
     rounds = importances(messages, key)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from madplug import ComponentError, Options, Persona, PersonaGenerator, RunPath, Setup, UserError, open_study
-from madplug_dylan.importance import scores
+from madplug_dylan.importance import has_ratings, scores
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -64,7 +64,8 @@ class TeamOptions(Options):
 class Team(PersonaGenerator):
     """The personas with the highest mean importance in an earlier study, as many as the debate has agents.
 
-    Personas are known by name; those with equal means are in the order of the study. A failed debate does not count.
+    Personas are known by name; those with equal means are in the order of the study. A failed debate does not
+    count, nor does a cell in which nobody rated anybody.
 
     Differs from the paper, where an agent can also be a model or a tool: only the persona is taken over.
     """
@@ -77,13 +78,21 @@ class Team(PersonaGenerator):
         super().__init__(options, **values)
         self._teams: dict[str, list[Persona]] = {}
 
+    def check(self, cell: Any) -> Iterator[str]:
+        """The earlier study can be read."""
+        try:
+            open_study(self.options.study).close()
+        except UserError as error:
+            yield from (f"'study': {problem}" for problem in error.problems)
+
     def prepare(self, setup: Setup) -> None:
         """Read the study."""
         found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         personas: dict[str, Persona] = {}
         with open_study(self.options.study) as study:
+            rated = {result.cell for result in study.results(self.options.cell) if has_ratings(result.messages)}
             for result in study.results(self.options.cell):
-                if result.decision is None:
+                if result.decision is None or result.cell not in rated:
                     continue
                 given = scores([m for m in result.messages if not m.retracted], result.decision.key)
                 for agent in result.agents:
@@ -91,7 +100,8 @@ class Team(PersonaGenerator):
                     for group in {"", result.sample.group}:
                         found[group][agent.persona.name].append(given.get(agent.id, 0.0))
         if not personas:
-            raise UserError(f"{self.options.study}: no debate has ended there, so no team can be chosen")
+            raise UserError(f"{self.options.study}: no debate has ended there in which agents rated each other "
+                            "(`dylan.rating`, two rounds or more), so no team can be chosen")
         self._teams = {group: [personas[name] for name in sorted(by_name, key=lambda n: -fmean(by_name[n]))]
                        for group, by_name in found.items()}
 

@@ -130,7 +130,7 @@ dataset = {{use = "files.table", path = "q.jsonl", answers = "choice", columns =
 models.m = {{use = "openai.chat", model = "m", base_url = "{url}"}}
 [debate]
 paradigm = "dylan.debate"
-rounds = 1
+rounds = {rounds}
 {more}
 """
 
@@ -148,18 +148,25 @@ def test_a_team_of_each_subject_is_chosen_by_importance_in_an_earlier_study(prog
         agreeing = next(of for subject, of in subjects.items() if subject in question)
         return f"Final answer: ({'A' if any(role in who for role in agreeing) else 'B'})"
 
-    def run(name, more):
-        Path(f"{name}.toml").write_text(STUDY.format(url=endpoint.url, more=more))
+    def run(name, more, rounds=1):
+        Path(f"{name}.toml").write_text(STUDY.format(url=endpoint.url, more=more, rounds=rounds))
         done = program("run", f"{name}.toml", "--output", name)
         with open_study(name) as study:
             return [[a.persona.name for a in r.agents] for r in study.results()], done.output
 
     with running_endpoint(reply) as endpoint:
-        run("first", "agents = 3")
+        run("first", "agents = 3\n[[cells]]\nname = 'others'\ndebate = {rounds = 1, personas = ['personas.neutral']}\n"
+            "[[cells]]\nname = 'rated'", rounds=2)
         team = 'personas = [{use = "dylan.team", study = "first"%s}]\nagents = %d'
         assert run("per-group", team % ("", 2))[0] == [["Doctor", "Lawyer"]] * 2 + [["Economist", "Doctor"]]
         assert run("per-study", team % (', per = "study"', 2))[0] == [["Doctor", "Lawyer"]] * 3
         assert "3 personas to choose from" in run("many", team % ("", 4))[1]
+        Path("missing.toml").write_text(Path("per-group.toml").read_text().replace('"first"', '"frist"'))
+        assert "'study': " in (said := program("check", "missing.toml", status=2).stderr)
+        assert "did you mean 'first'?" in said
+        run("unrated", "agents = 3")
+        assert "no debate has ended there in which agents rated each other" in run(
+            "of-unrated", team.replace("first", "unrated") % ("", 2))[1]
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="no recorded debates beside the checkout")
