@@ -211,7 +211,8 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
     if any(cell.oracle for cell in plan.cells):
         yield "oracle = true: components see the references, and every result is marked"
     for kind, slots in table.items():
-        if isinstance(slots, dict) and all(isinstance(slot, dict) and "use" in slot for slot in slots.values()):
+        if kind != "debate" and isinstance(slots, dict) and all(
+                isinstance(slot, dict) and "use" in slot for slot in slots.values()):
             used = {name for cell in plan.cells for name in cell.more.get(
                 kind, {"models": cell.channels, "services": cell.services}.get(kind, ()))}
             if spare := [name for name in slots if name not in used]:

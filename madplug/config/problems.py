@@ -47,9 +47,9 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
             yield Problem(where, key_refused(last) if _SECRET_NAME.search(last) else _unknown(last, known, what, more)
                           if known else f"{what} has no such key")
         else:
-            quoted = f'expected a list; a dotted key stands in quotes, "{last}.KEY" = [...]'
-            yield Problem(where, quoted if found["type"] == "list_type" and found["loc"][0] == "sweep"
-                          else _WORDS.get(found["type"], _lower(found["msg"])))
+            bare = found["type"] == "list_type" and found["loc"][0] == "sweep" and "." not in last
+            yield Problem(where, f'expected a list of values; a dotted key stands in quotes: "{last}.KEY" = [...]'
+                          if bare else _WORDS.get(found["type"], _lower(found["msg"])))
 
 
 def _of_one_member(errors: Sequence[Any]) -> Iterator[Any]:

@@ -49,7 +49,7 @@ def top(line, text=RUN):
     (r"metrics=[{use = 'kit.graded', rubric = '{anwser} \boxed{x}'}]",
      "metrics[0].rubric: there is no placeholder {anwser}; it has {answer}; did you mean 'answer'?"),
     ("sweep={debate = {agents = [2, 3]}}",
-     'sweep.debate: expected a list; a dotted key stands in quotes, "debate.KEY" = [...]'),
+     'sweep.debate: expected a list of values; a dotted key stands in quotes: "debate.KEY" = [...]'),
     (f"metrics.{'9' * 5000}.use='kit.right'",
      'metrics: expected a list, even of one: ["..."], or [[...]] of tables; with --set, KEY=["..."] in single quotes'),
 ])
