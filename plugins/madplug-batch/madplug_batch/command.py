@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import Model, UserError, columns, listed, maybe_await, safe
+from madplug import Model, UserError, columns, listed, maybe_await, safe, to_json
 from madplug_batch.journal import INDEX, Batch, Entry, Journal, entries_in, local
 from madplug_prompting.batches import batches_of
 
@@ -31,22 +31,24 @@ def add_options(run: click.Command) -> None:
 
     def run_batched(batch: bool, detach: bool, **given: Any) -> Any:
         if batch or detach:
-            given["settings"] = (*_executor(given["file"], given["settings"]), *given["settings"],
-                                 f"execution.detach={str(detach).lower()}")
+            given["settings"] = (*given["settings"], *_settings(detach, given["file"], given["settings"]))
         return original(**given)
 
     run.callback = run_batched
 
 
-def _executor(file: Path, settings: tuple[str, ...]) -> list[str]:
-    """The executor as a setting, unless the file or a setting names it; before its options, which it would replace."""
+def _settings(detach: bool, file: Path, settings: tuple[str, ...]) -> list[str]:
+    """What to set for these options. file, settings: may name the executor already, with its options."""
     from madplug.study import read
 
     table = read(file, settings).get("execution")
     use = table.get("use") if isinstance(table, dict) else table
     if use not in (None, "batch.rounds", "rounds"):
         raise UserError(f"--batch: the run file's [execution] is {use}; name batch.rounds there")
-    return [] if isinstance(table, dict) and "use" in table else ["execution.use=batch.rounds"]
+    given = table if isinstance(table, dict) else {}
+    written = (f"{key} = {to_json(value)}" for key, value in {"use": "batch.rounds", **given}.items())
+    first = [] if "use" in given else [f"execution={{{', '.join(written)}}}"]
+    return [*first, f"execution.detach={str(detach).lower()}"]
 
 
 @click.group()

@@ -291,3 +291,5 @@ def test_check_says_how_many_batches_follow_one_another_and_refuses_many_and_wha
     assert "set execution.max_steps = 13" in study.said(*words, "debate.rounds=13", status=2)
     refused = study.said("run", "s.toml", "--batch", "--set", "execution.max_steps=1", status=2)
     assert "set execution.max_steps = 2" in refused
+    assert "s: finished" in study.said("run", "s.toml", "--set", "execution={max_steps = 13, poll = 0.02, "
+                                       "patience = 0.3}", "--batch")
