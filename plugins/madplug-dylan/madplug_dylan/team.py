@@ -65,7 +65,7 @@ class Team(PersonaGenerator):
     """The personas with the highest mean importance in an earlier study, as many as the debate has agents.
 
     Personas are known by name; those with equal means are in the order of the study. A failed debate does not
-    count, nor does a cell in which nobody rated anybody.
+    count, nor does a cell in which nobody rated anybody beside others in which agents did.
 
     Differs from the paper, where an agent can also be a model or a tool: only the persona is taken over.
     """
@@ -92,7 +92,7 @@ class Team(PersonaGenerator):
         with open_study(self.options.study) as study:
             rated = {result.cell for result in study.results(self.options.cell) if has_ratings(result.messages)}
             for result in study.results(self.options.cell):
-                if result.decision is None or result.cell not in rated:
+                if result.decision is None or (rated and result.cell not in rated):
                     continue
                 given = scores([m for m in result.messages if not m.retracted], result.decision.key)
                 for agent in result.agents:
@@ -100,8 +100,7 @@ class Team(PersonaGenerator):
                     for group in {"", result.sample.group}:
                         found[group][agent.persona.name].append(given.get(agent.id, 0.0))
         if not personas:
-            raise UserError(f"{self.options.study}: no debate has ended there in which agents rated each other "
-                            "(`dylan.rating`, two rounds or more), so no team can be chosen")
+            raise UserError(f"{self.options.study}: no debate has ended there, so no team can be chosen")
         self._teams = {group: [personas[name] for name in sorted(by_name, key=lambda n: -fmean(by_name[n]))]
                        for group, by_name in found.items()}
 
