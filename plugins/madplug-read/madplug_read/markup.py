@@ -41,7 +41,7 @@ def study_page(study: StudyResult) -> str:
 
 
 def reader_page(study: Reader) -> str:
-    """A study that may still be running, from its figures by cell."""
+    """A study that may still be running, from its figures by cell; calls and tokens are sums over a cell's debates."""
     cells, planned, folder = study.overview(), study.fact("planned"), getattr(study, "folder", None)
     left = planned - sum(c.done + c.failed for c in cells) if isinstance(planned, int) else 0
     more = f": {count(left, 'debate')} left" if left else ""
@@ -51,9 +51,8 @@ def reader_page(study: Reader) -> str:
     samples = {c.cell: (c.done + c.failed) // max(1, c.repeats) for c in cells}
     rows = [[name, *([figure(scores.get(c.cell), samples[c.cell])] if metric else []), c.done, c.undecided, c.failed,
              c.calls, c.prompt + c.completion] for name, c in zip(names, cells, strict=True)]
-    return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>"
-            f"{text(more)}</p>"
-            f"{table(['cell', *[metric] * bool(metric), 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}"
+    head = ["cell", *[metric] * bool(metric), "debates", "undecided", "failed", "all calls", "all tokens"]
+    return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>{text(more)}</p>{table(head, rows)}"
             f"{''.join(f'<p>{text(line)}</p>' for line in (Registry().hints(folder) if folder else ()))}</div>")
 
 

@@ -45,6 +45,8 @@ def test_a_study_is_shown_with_the_table_and_the_conclusion_of_the_terminal(resu
         pages = [page, reader_page(study)]
     (name, found), = result.summary["cells"][0]["metrics"].items()
     assert f"<th>cell</th><th>{name}</th>" in pages[1]
+    assert "<th>calls</th><th>tokens</th>" in page, "means"
+    assert "<th>all calls</th><th>all tokens</th>" in pages[1], "sums"
     assert f"<td>main</td><td>{figure(found, 6)}</td><td>6</td>" in pages[1]
     if find_spec("madplug_view"):
         assert all(f"madplug view {result.folder}</p>" in page for page in pages)
