@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from madplug.config import ResolvedStudy, Resolver, load
     from madplug.config.build import Builder, Made
     from madplug.config.plan import StudyPlan
+    from madplug.config.problems import secrets
     from madplug.config.read import as_toml, dotted, overlay, read, setting
     from madplug.debate.checks import describe_error
     from madplug.debate.loop import conclude, decide
@@ -63,7 +64,8 @@ __all__ = [
     "check_facts", "check_folder", "collect_rarely", "complete", "conclude", "confirm", "conflicts", "cost_of",
     "decide", "decided_by", "decided_from", "describe_error", "dotted", "echo", "error_text", "interruptible",
     "interval", "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log",
-    "replacing", "scores_by_cell", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
+    "replacing", "scores_by_cell", "seat", "secrets", "setting", "shared_rates", "stored_debate", "t_quantile",
+    "write_whole",
 ]
 
 # Each is imported when it is first used: an executor that is only listed need not import what runs a study.

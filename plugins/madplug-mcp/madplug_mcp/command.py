@@ -57,10 +57,13 @@ def mcp(council: str | None, base: Path | None, settings: tuple[str, ...], http:
     Over standard input and output, or with --http over streamable HTTP at /mcp. Debates are kept as studies and go on
     when a client gives up waiting.
     """
+    from madplug.study import read, secrets
     from madplug_ask.councils import FOLDER
     from madplug_mcp.server import Settings, server_of
 
     if install:
+        if found := [*secrets(read({}, settings, {}))]:  # the client's file is no place for them either
+            raise UserError(found)
         limits = {"max-usd": max_usd, "max-usd-day": max_usd_day, "confirm-usd": confirm_usd}
         words = [*([f"--council={council}"] if council else []), *(["--client-seat"] if client_seat else []),
                  *(["--read-only"] if read_only else []), *(f"--set={text}" for text in settings),

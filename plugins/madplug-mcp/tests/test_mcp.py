@@ -277,6 +277,7 @@ def test_a_client_s_file_is_added_to_without_a_key_and_keeps_the_rest(
     limited = ("--read-only", "--max-usd=1", "--max-usd-day=2.5", "--confirm-usd=0.5", "--set=debate.rounds=1",
                f"--allow-dir={tmp_path}")
     assert all(word in install(*limited).stdout for word in limited)
+    assert "looks like a secret" in install("--set=models.a.api_key=x", "--write").output
     assert sys.executable in install().stdout
     assert path.read_text() == other
     assert install("--write").exit_code == 0
