@@ -75,8 +75,8 @@ class OutputTokens(Metric):
                          ) -> Generator[None, Awaitable[Completion], Awaitable[Completion]]:
         """Count a reply."""
         completion = yield
-        if debate.scored:
-            return completion
+        if debate.scored or (debate.recorded and (self.score_name or NOTES) not in debate.notes):
+            return completion  # of a debate on record without counts, those of a new decision would be taken for all
 
         async def counted() -> Completion:
             answered: Completion = await maybe_await(completion)

@@ -1,5 +1,7 @@
 """Output tokens, by round and agent, with the models' counts or with one tokenizer."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from madplug import Decision, Metric, Phase
@@ -72,3 +74,15 @@ def test_calls_of_no_agent_are_in_the_total_and_a_debate_without_calls_has_no_fi
     assert (played.metrics["t.total"], played.metrics["t.agent_0"]) == (4.0, 1.0)
     assert played.result.notes["t"]["1"]["none"] == {"judge": 1}
     assert OutputTokens().score(play(replies=["a", "b", "c"]).debate, ()) is None
+
+
+@pytest.mark.parametrize(("notes", "counted"), [({}, False), ({"dynamics.output_tokens": {"1": {}}}, True)])
+def test_a_new_decision_s_calls_are_not_taken_for_all_of_a_debate_that_was_recorded_without_counts(notes, counted):
+    answered = object()
+    wrapped = OutputTokens().madplug_complete(SimpleNamespace(scored=False, recorded=True, notes=notes), None)
+    next(wrapped)
+    with pytest.raises(StopIteration) as ended:
+        wrapped.send(answered)
+    assert (ended.value.value is not answered) is counted
+    if counted:
+        ended.value.value.close()

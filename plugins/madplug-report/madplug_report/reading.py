@@ -6,12 +6,14 @@ import json
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from madplug import UserError, open_study
+from madplug.store import has_study
 from madplug_report.alterations import Alterations
 from madplug_report.prefixes import Prefixes
 from madplug_report.questions import Questions
@@ -133,9 +135,9 @@ class Debates:
         """By cell, the metrics that have scored its debates, each with a digest of its options and its code."""
         self._questions = Questions()
         self.spent, self.used = Calls(prices), Used()
-        for study in studies:
-            self._read_calls(study, tokenizer, prefixes=prefixes)
-        self.spent.finish()
+        for folder in (*(study.folder for study in studies), *_reused(studies)):
+            self._read_calls(folder, tokenizer, prefixes=prefixes)
+        self.spent.finish(len(studies))
         self._decode = msgspec.json.Decoder(_Debate).decode
         for number, study in enumerate(studies):
             self._read(number, study)
@@ -145,8 +147,8 @@ class Debates:
     def __len__(self) -> int:
         return len(self.cell)
 
-    def _read_calls(self, study: Study, tokenizer: Tokenizer | None, *, prefixes: bool) -> None:
-        with open_study(study.folder) as reader:
+    def _read_calls(self, folder: Path, tokenizer: Tokenizer | None, *, prefixes: bool) -> None:
+        with open_study(folder) as reader:
             batched = reader.rows(_BATCHED) if reader.fact("batches") else ()
             self.spent.add(reader.call_figures(), {key for key, in batched})
             if tokenizer is not None:
@@ -277,6 +279,14 @@ class Debates:
         self.group.append(self.groups.setdefault(sample.group, len(self.groups)))
         self._questions.add(sample.id if pair is None else str(pair), (sample.question, *sorted(sample.choices)),
                             self.cells[cell].study, (bytes(debate.sample), *debate.references))
+
+
+def _reused(studies: Sequence[Study]) -> list[Path]:
+    """The other studies whose answered calls these have used, or whose debates they decide, if they are still there."""
+    own = {study.folder.resolve() for study in studies}
+    found = (path for study in studies for run in study.manifest.get("runs", ()) if isinstance(run, Mapping)
+             for path in run.get("reuse", ()))
+    return [path for path in map(Path, dict.fromkeys(found)) if path.resolve() not in own and has_study(path)]
 
 
 def _keys(raw: msgspec.Raw) -> list[int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OPENING = "before round 1"
 REST = "decision, phases, metrics"
-UNKNOWN = "behind no message"
+UNKNOWN = "behind no message, or not on record here"
 CLOSING = -1
 """The round of calls that are behind no message of a round."""
 _LAST = np.iinfo(np.intc).max
@@ -109,11 +109,13 @@ class Calls:
         first = len(read) - len(shares)
         cacheable[first:] = array("d", np.asarray(read[first:]) * shares)
 
-    def finish(self) -> None:
+    def finish(self, studies: int) -> None:
         """Sort the calls by key, after the last one; equal keys stay in the order of their studies.
 
+        studies: how many of those that were added, from the first, have paid for their calls; the others' were reused.
         Raises `UserError` for a price of a model that made none.
         """
+        self._paying = studies
         if odd := next((name for name in self._prices if name not in self.models), None):
             raise UserError(f"--price {odd}=...: no model of this name was asked{nearest_or_all(odd, self.models)}")
         order = np.argsort(np.asarray(self._keys, np.uint64), kind="stable")
@@ -137,7 +139,8 @@ class Calls:
 
     def paid(self, keys: Sequence[int] | None = None) -> list[dict[str, Any]]:
         """What was paid for, each call once, by model and purpose. keys: only calls with these."""
-        own = np.asarray(True) if keys is None else np.isin(self.keys, np.asarray(keys, np.uint64))
+        own = self.study < self._paying
+        own &= True if keys is None else np.isin(self.keys, np.asarray(keys, np.uint64))
         found = []
         for model, m in self.models.items():
             for purpose, p in self.purposes.items():

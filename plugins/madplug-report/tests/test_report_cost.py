@@ -12,6 +12,7 @@ from madplug.store import Call, CallRow, open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.contents import caches, costs, paid, spending
 from madplug_report.prefixes import Prefixes
+from madplug_report.spending import UNKNOWN
 from madplug_testing import wait_for
 
 A, B, MODERATOR = (Agent(i, Persona(f"{i}", role=role), model) for i, role, model in (
@@ -114,7 +115,7 @@ def test_what_was_used_is_known_by_round_role_and_model_and_what_it_was_for_if_t
     assert by(first, "model")["large"]["cost_usd"] == pytest.approx(0.08)
     silent = recorded(tmp_path / "silent", debate("first", False, closing=()))
     rounds = by(of_cell(build([silent]), "first"), "round")
-    assert (rounds["behind no message"]["calls"], rounds["behind no message"]["written"]) == (1, None)
+    assert (rounds[UNKNOWN]["calls"], rounds[UNKNOWN]["written"]) == (1, None)
     assert "decision, phases, metrics" not in rounds
 
 
@@ -131,6 +132,15 @@ def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each_in_the_times
     assert second == {"calls": 2, "seconds": 7.0, "queued": 0.0}
     assert again["seconds"] == 2.0 + 1.0
     assert (asked["calls"], asked["seconds"]) == (2 + 1 + 1, 7.0 + 1.0 + 1.0)
+
+
+def test_calls_that_a_study_reuses_are_in_its_chain_and_rounds_and_are_not_paid_again(tmp_path, folder):
+    with closing(open_recorder(tmp_path / "later")) as store:
+        wait_for(store.finish_debate(debate("first", False)))
+    (tmp_path / "later/manifest.json").write_text(json.dumps({"runs": [{"reuse": [str(folder)]}, {"reuse": ["gone"]}]}))
+    before, after = (build([path]) for path in (folder, tmp_path / "later"))
+    assert of_cell(after, "first")["spending"] == of_cell(before, "first")["spending"]
+    assert after["paid"] == []
 
 
 def test_a_debate_that_failed_before_its_first_call_counts_for_calls_and_for_the_chain(tmp_path):
