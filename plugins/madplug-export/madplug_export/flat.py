@@ -20,7 +20,7 @@ DEBATE: Mapping[str, str] = {
     "cell": "the cell",
     "repeat": "the repetition, from 0",
     "sample": "the question's id",
-    "group": "its group, from the column that the data set names as one",
+    "group": "its stratum",
     "question": "its text",
     "reference": "the first reference",
     "references": "all references (list)",

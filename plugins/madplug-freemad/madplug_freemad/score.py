@@ -36,8 +36,7 @@ class ScoreOptions(Options):
     tie: Tie = Field(default="random", description=(
         "which of several answers with the highest score wins; first: the one given first"))
     on_none: OnNone = Field(default="carry", description=(
-        "a turn without a readable answer; carry: the agent's last one counts, also in a round in which it has no "
-        "turn; skip: the turn counts for nothing; "
+        "a turn without a readable answer; carry: the agent's last one counts; skip: the turn counts for nothing; "
         "as_answer: having no answer is one, and leaves the debate undecided where it wins"))
 
 

@@ -38,10 +38,7 @@ def told(folder: Path) -> Iterator[str]:
             for cell in found[:MOST_CELLS]:
                 rows = (row for row in study.figures(cell.cell) if has(row))
                 ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
-                debates = [debate for id in ids if (debate := study.result(id))]
-                reasons = Counter(_reason(debate, name) for debate in debates)
-                if len(reasons) > 1:  # each may name an agent of its own
-                    reasons = Counter(_without_names(_reason(debate, name), debate) for debate in debates)
+                reasons = Counter(_reason(debate, name) for id in ids if (debate := study.result(id)))
                 most = "" if len(reasons) == 1 else "most often "
                 why = "".join(f" ({most}{reason})" for reason, _ in reasons.most_common(1))
                 cells_of.setdefault(why, []).append(
@@ -61,13 +58,6 @@ def _reason(debate: DebateResult, ending: str) -> str:
     if ending == "partial":
         return "; ".join(missing_names(debate.agents, debate.messages))
     return debate.decision.reason if debate.decision else ""
-
-
-def _without_names(reason: str, debate: DebateResult) -> str:
-    """A reason that is the same whoever of a debate's agents it is about."""
-    for name in sorted((agent.persona.name for agent in debate.agents), key=len, reverse=True):
-        reason = reason.replace(name, "an agent")
-    return reason
 
 
 def _unscored(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:

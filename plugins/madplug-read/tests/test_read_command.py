@@ -304,18 +304,6 @@ def test_one_debate_was_decided_by_the_fallback_and_is_told_so_in_the_singular(t
     assert sentence.startswith("1 of 2 debates of 'c' was decided by the fallback (no vote); ")
 
 
-def test_reasons_that_name_an_agent_of_each_debate_are_counted_without_the_names(tmp_path):
-    def ended(sample, name, reason):
-        found = debate(sample)
-        first, *others = found.agents
-        return replace(found, agents=(replace(first, persona=replace(first.persona, name=name)), *others),
-                       decision=Decision("A", fallback=True, reason=reason.format(name)))
-
-    [sentence] = told(written(tmp_path / "study", ended("q1", "Grocer", "a tie; that of {}"),
-                              ended("q2", "Nurse", "a tie; that of {}"), ended("q3", "Cook", "no ballot of {}")))
-    assert "by the fallback (most often a tie; that of an agent)" in sentence
-
-
 def test_a_metric_that_gave_debates_no_score_is_told(program, tmp_path):
     (tmp_path / "mine.py").write_text("""
 from madplug import Metric
